@@ -1,0 +1,332 @@
+"""Every durable primitive of the project, behind one small port.
+
+``Disk`` is what the store needs of a file system; ``PosixDisk`` is the real one, and the tests bring a second one that
+loses power.  Nothing else in the project opens for writing, syncs, renames, truncates or locks a file.
+
+The primitives raise plain ``OSError``: only the caller knows whether something was already written when one fails.
+It says so with ``reporting(...)``, which turns the error into ``Unavailable`` with the right ``written``.
+
+Files are 0600 and folders 0700 whatever the umask.  Links are never followed at the last component of a path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, Protocol
+
+from attrs import frozen
+
+from harness_core.errors import Unavailable, Written
+
+try:
+    import fcntl
+except ImportError:  # a platform without POSIX locks
+    fcntl = None  # type: ignore[assignment]  # stands for "missing"; PosixDisk refuses to be built
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+Kind = Literal["file", "folder", "other"]
+
+_CODES = {
+    errno.ENOSPC: "disk_full",
+    errno.EDQUOT: "disk_full",
+    errno.EACCES: "not_permitted",
+    errno.EPERM: "not_permitted",
+    errno.EROFS: "not_permitted",
+}
+
+
+@frozen
+class Stat:
+    """What tells one state of a file from another: equal values mean that nobody touched it in between.
+
+    Times are nanoseconds since the epoch.  Two changes of equal size within one tick of the file system's clock
+    (some milliseconds on common ones) look alike; that is the window the documentation states.
+    """
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    kind: Kind
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode: the same file, whatever it holds by now."""
+        return self.device, self.inode
+
+
+class Disk(Protocol):
+    """The port.  ``fd`` is an open file as ``open`` or ``create`` gave it; offsets and sizes are bytes.
+
+    Every method may raise ``OSError``.  ``stat`` alone answers ``None`` where nothing is.
+    """
+
+    def open(self, path: Path, *, write: bool = False) -> int:
+        """Open a file that exists, for reading or for both.  Raises ``FileNotFoundError``."""
+
+    def create(self, path: Path) -> int:
+        """Make a new, empty file and open it for both.  Raises ``FileExistsError``."""
+
+    def close(self, fd: int) -> None:
+        """Let go of the file, and of a lock taken through this ``fd``."""
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        """``size`` bytes from ``offset``, fewer only where the file ends."""
+
+    def write(self, fd: int, data: bytes, offset: int) -> None:
+        """All of ``data`` at ``offset``.  A failure may leave any part of it in the file."""
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut the file to ``size``."""
+
+    def sync(self, fd: int) -> None:
+        """Return only when content and size of the file would survive a power failure."""
+
+    def sync_folder(self, path: Path) -> None:
+        """Return only when the names in this folder would survive a power failure."""
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename atomically, over a file that may be there."""
+
+    def mkdir(self, path: Path) -> None:
+        """Make one folder.  Raises ``FileExistsError``."""
+
+    def unlink(self, path: Path) -> None:
+        """Take away a name.  Raises ``FileNotFoundError``."""
+
+    def stat(self, path: Path) -> Stat | None:
+        """What stands at ``path``; a link is itself, not what it points to."""
+
+    def fstat(self, fd: int) -> Stat:
+        """What the open file is, whatever its path names by now."""
+
+    def listdir(self, path: Path) -> tuple[str, ...]:
+        """The names in a folder, sorted.  Raises ``FileNotFoundError``."""
+
+    def try_lock(self, fd: int, *, shared: bool = False) -> bool:
+        """``flock`` without waiting; false where another open file holds it.  Dies with the process."""
+
+    def unlock(self, fd: int) -> None:
+        """Give the ``flock`` back, also where a forked child still holds a copy of ``fd``."""
+
+
+class PosixDisk:
+    """``Disk`` on Linux and macOS."""
+
+    def __init__(self) -> None:
+        if fcntl is None:
+            raise Unavailable(
+                "this platform has no fcntl: without POSIX file locks two processes could write one case at once. "
+                "Run the harness on Linux or macOS (on Windows: in WSL).",
+                code="platform",
+            )
+
+    def open(self, path: Path, *, write: bool = False) -> int:
+        return os.open(path, (os.O_RDWR if write else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def create(self, path: Path) -> int:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.fchmod(fd, FILE_MODE)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        parts = []
+        while size > 0 and (part := os.pread(fd, size, offset)):
+            parts.append(part)
+            size -= len(part)
+            offset += len(part)
+        return b"".join(parts)
+
+    def write(self, fd: int, data: bytes, offset: int) -> None:
+        view = memoryview(data)
+        while view:
+            done = os.pwrite(fd, view, offset)
+            view = view[done:]
+            offset += done
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def sync(self, fd: int) -> None:
+        if sys.platform == "darwin":
+            # There fsync only reaches the drive's own cache.  File systems that lack the stronger call say so.
+            try:
+                fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+            except OSError as error:
+                if error.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
+                    raise
+            else:
+                return
+        os.fsync(fd)
+
+    def sync_folder(self, path: Path) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self.sync(fd)
+        finally:
+            os.close(fd)
+
+    def replace(self, source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def mkdir(self, path: Path) -> None:
+        path.mkdir(FOLDER_MODE)
+        path.chmod(FOLDER_MODE)
+
+    def unlink(self, path: Path) -> None:
+        path.unlink()
+
+    def stat(self, path: Path) -> Stat | None:
+        try:
+            return _stat_of(path.lstat())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def fstat(self, fd: int) -> Stat:
+        return _stat_of(os.fstat(fd))
+
+    def listdir(self, path: Path) -> tuple[str, ...]:
+        return tuple(sorted(entry.name for entry in path.iterdir()))
+
+    def try_lock(self, fd: int, *, shared: bool = False) -> bool:
+        try:
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(self, fd: int) -> None:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def _stat_of(raw: os.stat_result) -> Stat:
+    kind: Kind = "file" if stat.S_ISREG(raw.st_mode) else "folder" if stat.S_ISDIR(raw.st_mode) else "other"
+    return Stat(raw.st_dev, raw.st_ino, raw.st_size, raw.st_mtime_ns, raw.st_ctime_ns, kind)
+
+
+def unavailable(error: OSError, doing: str, written: Written = "no") -> Unavailable:
+    """The ``Unavailable`` for a failed system call.
+
+    ``doing`` completes "while ..."; ``code`` is ``disk_full``, ``not_permitted`` or ``io_error``.
+    """
+    cause = error.strerror or type(error).__name__
+    stands = {
+        "no": "nothing was written",
+        "yes": "the change is written and stands; what failed came after it",
+        "unknown": "whether the change stands is not known",
+    }[written]
+    code = _CODES.get(error.errno or 0, "io_error")
+    return Unavailable(f"{cause} while {doing}; {stands}", code=code, written=written)
+
+
+@contextlib.contextmanager
+def reporting(doing: str, written: Written = "no") -> Iterator[None]:
+    """Turn an ``OSError`` of the block into ``Unavailable``, saying what was being done and whether it stands."""
+    try:
+        yield
+    except OSError as error:
+        raise unavailable(error, doing, written) from error
+
+
+@contextlib.contextmanager
+def opened(disk: Disk, path: Path, *, write: bool = False, create: bool = False) -> Iterator[int]:
+    """An open file for the length of a block.  ``create`` makes it where it is missing (and implies ``write``)."""
+    fd = open_or_create(disk, path) if create else disk.open(path, write=write)
+    try:
+        yield fd
+    finally:
+        disk.close(fd)
+
+
+def open_or_create(disk: Disk, path: Path) -> int:
+    """Open for both, making the file where it is missing; never empties one that is there."""
+    while True:
+        try:
+            return disk.open(path, write=True)
+        except FileNotFoundError:
+            # Somebody else may make it in between; then it is there to be opened.
+            with contextlib.suppress(FileExistsError):
+                return disk.create(path)
+
+
+def read_file(disk: Disk, path: Path) -> tuple[bytes, Stat] | None:
+    """The content of a file and the ``Stat`` it was read under; ``None`` where it is missing.
+
+    Raises ``OSError``, and ``IsADirectoryError`` for whatever is no regular file (a pipe would block for ever).
+    """
+    found = disk.stat(path)
+    if found is None:
+        return None
+    if found.kind != "file":
+        raise IsADirectoryError(errno.EISDIR, "not a regular file", str(path))
+    try:
+        with opened(disk, path) as fd:
+            before = disk.fstat(fd)
+            return disk.read(fd, before.size, 0), before
+    except FileNotFoundError:
+        return None
+
+
+def write_durably(disk: Disk, path: Path, data: bytes, *, temporary: Path | None = None) -> None:
+    """Put ``data`` at ``path``: a reader, and a power failure at any moment, finds the old content or the new one.
+
+    Temporary file, sync, rename, sync of the folder (two syncs).  The caller holds a lock that keeps others from
+    the same ``temporary`` (by default ``.<name>.tmp`` beside ``path``).  Raises ``OSError``.
+    """
+    temporary = temporary or path.with_name(f".{path.name}.tmp")
+    fd = _create_afresh(disk, temporary)
+    try:
+        disk.write(fd, data, 0)
+        disk.sync(fd)
+    finally:
+        disk.close(fd)
+    disk.replace(temporary, path)
+    disk.sync_folder(path.parent)
+
+
+def _create_afresh(disk: Disk, path: Path) -> int:
+    # A leftover of a killed process is taken away, not emptied: its inode may have become another name's by then.
+    while True:
+        try:
+            return disk.create(path)
+        except FileExistsError:
+            disk.unlink(path)
+
+
+def make_folder(disk: Disk, path: Path) -> None:
+    """Make a folder and whatever is missing above it, each synced into its parent.  Raises ``OSError``.
+
+    A folder that is there is left alone: who finds one and builds on it uses ``sync_name``.
+    """
+    if disk.stat(path) is not None:
+        return
+    if disk.stat(path.parent) is None:
+        make_folder(disk, path.parent)
+    else:
+        sync_name(disk, path.parent)
+    with contextlib.suppress(FileExistsError):
+        disk.mkdir(path)
+    disk.sync_folder(path.parent)
+
+
+def sync_name(disk: Disk, path: Path) -> None:
+    """Make the name of a folder durable that is there, but whose maker may have been killed before its sync."""
+    # A folder above the user's own may be closed to us; then nobody of ours has made anything in it.
+    with contextlib.suppress(PermissionError):
+        disk.sync_folder(path.parent)

@@ -1,0 +1,301 @@
+"""Lines of a Timeline: how a record becomes bytes, and how far bytes can be believed.
+
+A line is the record as compact, sorted ASCII JSON with ``"hash"`` as its last member, ended by LF.  The hash is SHA-256
+over the exact bytes of the line without ``,"hash":"..."``, so checking one needs no re-serialising.  Each record names
+the hash before it, and its place in its transition; a transition is there when all its lines are, or it never happened.
+
+Everything here is pure: ``seal`` makes lines, ``scan`` believes as many as hold and says where and why it stops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NoReturn
+
+from attrs import evolve, frozen
+
+FORMAT = 2
+ZERO_HASH = "0" * 64
+
+_OPENING = b',"hash":"'
+_CLOSING = b'"}'
+_TRAILER = len(_OPENING) + len(ZERO_HASH) + len(_CLOSING)
+
+
+def _text(value: object) -> bool:
+    return type(value) is str
+
+
+def _number(value: object) -> bool:
+    return type(value) is int and value >= 1
+
+
+# The members of a record as a caller gives it, and those that sealing adds; ``seq`` alone may be missing.
+_GIVEN: Mapping[str, Callable[[object], bool]] = {
+    "event_id": _text,
+    "type": _text,
+    "timestamp": _text,
+    "session_id": _text,
+    "payload": lambda value: type(value) is dict,
+    "seq": _number,
+}
+_ADDED: Mapping[str, Callable[[object], bool]] = {
+    "format": _number,
+    "prev_hash": _text,
+    "transition": lambda value: (
+        type(value) is dict
+        and value.keys() == {"number", "position", "size"}
+        and all(map(_number, value.values()))
+        and value["position"] <= value["size"]
+    ),
+}
+_SEALED = {**_GIVEN, **_ADDED}
+_OPTIONAL = frozenset({"seq"})
+
+
+class Reason(StrEnum):
+    """Why a scan stops."""
+
+    NO_LINE_END = "the line has no end"
+    NO_HASH = "the line does not end with its hash"
+    WRONG_HASH = "the line's bytes do not give its hash"
+    NOT_JSON = "the line is not strict JSON"
+    WRONG_MEMBERS = "the record lacks a member, has one too many, or one of the wrong type"
+    WRONG_CHAIN = "the record does not name the hash of the record before it"
+    WRONG_ID = "the record's event id does not follow the one before it"
+    WRONG_TRANSITION = "the record is out of place in its transition"
+    INCOMPLETE = "the last transition lacks its remaining lines"
+    NEWER = "the record was written by a newer release"
+    LEGACY = "the record was written by release 1.2.0, before records named their format"
+
+
+TORN = frozenset({Reason.NO_LINE_END, Reason.INCOMPLETE})
+"""Reasons that say no more than that the bytes end too early."""
+
+
+@frozen
+class Position:
+    """A point between two transitions: ``count`` records and ``transition`` transitions lie before it, the last record
+    has ``hash``, the next line begins at byte ``end``."""
+
+    count: int = 0
+    hash: str = ZERO_HASH
+    transition: int = 0
+    end: int = 0
+
+
+START = Position()
+
+
+@frozen
+class Stop:
+    """Where believing ends: the line (from 1), the offset of its first byte, and why."""
+
+    line: int
+    offset: int
+    reason: Reason
+
+
+@frozen
+class Scan:
+    """What a stretch of a log holds: the records of its whole transitions, the position after each of these, and
+    where and why the scan stopped (``None`` at the end of the bytes).  ``positions`` starts with where it began."""
+
+    records: tuple[Mapping[str, Any], ...]
+    positions: tuple[Position, ...]
+    stop: Stop | None
+
+    @property
+    def end(self) -> Position:
+        """The position after the last whole transition."""
+        return self.positions[-1]
+
+
+@frozen
+class Sealed:
+    """One transition ready to be written: its bytes, its records as a reader will find them, the position after it."""
+
+    data: bytes
+    records: tuple[Mapping[str, Any], ...]
+    position: Position
+
+
+class _UnbelievedError(Exception):
+    def __init__(self, reason: Reason) -> None:
+        self.reason = reason
+
+
+def event_id(number: int) -> str:
+    """The id of a Timeline's record by its number from 1: ``E000001``, ``E000002``, ..."""
+    return f"E{number:06d}"
+
+
+def strict_json(text: str | bytes) -> Any:
+    """Parse JSON that says one thing only: no duplicate keys, no NaN or infinity (also not by overflow).
+
+    Raises ``ValueError`` otherwise, also for nesting or numbers beyond what the interpreter takes.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def canonical_json(value: object) -> str:
+    """Compact, sorted ASCII JSON.  Raises ``ValueError`` or ``TypeError`` for what has no such form."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def frame(value: Mapping[str, Any]) -> tuple[bytes, str]:
+    """One line for a JSON object (not empty, without a ``hash`` of its own), and its hash."""
+    body = canonical_json(value).encode("ascii")
+    digest = hashlib.sha256(body).hexdigest()
+    return body[:-1] + _OPENING + digest.encode("ascii") + _CLOSING + b"\n", digest
+
+
+def unframe(line: bytes) -> tuple[dict[str, Any], str] | Reason:
+    """The JSON object of a line (given without its LF) and its hash, or why it cannot be believed."""
+    if len(line) <= _TRAILER or not line.endswith(_CLOSING) or line[-_TRAILER:][: len(_OPENING)] != _OPENING:
+        return Reason.NO_HASH
+    body = line[:-_TRAILER] + b"}"
+    digest = hashlib.sha256(body).hexdigest()
+    if line[-_TRAILER + len(_OPENING) : -len(_CLOSING)] != digest.encode("ascii"):
+        return Reason.WRONG_HASH
+    try:
+        value = strict_json(body.decode("ascii"))
+    except ValueError:
+        return Reason.NOT_JSON
+    return (value, digest) if type(value) is dict else Reason.WRONG_MEMBERS
+
+
+def seal(records: Sequence[Mapping[str, Any]], after: Position) -> Sealed:
+    """Make one transition of ``records``, to be written at ``after.end``.
+
+    Each record has ``event_id``, ``type``, ``timestamp``, ``session_id``, ``payload`` (a JSON object) and maybe
+    ``seq``; event ids go on from ``after``.  Raises ``ValueError`` for anything else: that is a fault of the program.
+    """
+    if not records:
+        raise ValueError("a transition has at least one record")
+    lines, found, hash_ = [], [], after.hash
+    for place, record in enumerate(records, start=1):
+        if not _has(record, _GIVEN):
+            raise ValueError(f"not a record: its members are {sorted(map(str, record))}")
+        if record["event_id"] != event_id(after.count + place):
+            raise ValueError(f"event id {record['event_id']!r} where {event_id(after.count + place)!r} follows")
+        place_in = {"number": after.transition + 1, "position": place, "size": len(records)}
+        line, digest = frame({**record, "format": FORMAT, "prev_hash": hash_, "transition": place_in})
+        sealed = unframe(line[:-1])
+        if isinstance(sealed, Reason) or not _has(sealed[0], _SEALED):
+            raise ValueError("not a record: it would not be read back")
+        lines.append(line)
+        # What a reader will find, not what was given (a tuple becomes a list): all states come of the same values.
+        found.append({**sealed[0], "hash": digest})
+        hash_ = digest
+    data = b"".join(lines)
+    position = Position(after.count + len(records), hash_, after.transition + 1, after.end + len(data))
+    return Sealed(data, tuple(found), position)
+
+
+def scan(data: bytes, start: Position = START) -> Scan:
+    """Believe ``data``, the bytes of a log from ``start.end`` on, as far as they hold."""
+    records: list[Mapping[str, Any]] = []
+    positions = [start]
+    pending: list[Mapping[str, Any]] = []
+    here = start  # after the last believed line; inside a transition its ``transition`` is still the one before
+    offset = 0
+
+    def stopped(reason: Reason) -> Scan:
+        return Scan(tuple(records), tuple(positions), Stop(here.count + 1, here.end, reason))
+
+    while offset < len(data):
+        line_end = data.find(b"\n", offset)
+        if line_end < 0:
+            return stopped(Reason.NO_LINE_END)
+        try:
+            record = _believe(data[offset:line_end], here, pending)
+        except _UnbelievedError as error:
+            return stopped(error.reason)
+        offset = line_end + 1
+        here = Position(here.count + 1, record["hash"], here.transition, start.end + offset)
+        pending.append(record)
+        if len(pending) == record["transition"]["size"]:
+            here = evolve(here, transition=here.transition + 1)
+            records += pending
+            positions.append(here)
+            pending = []
+    return stopped(Reason.INCOMPLETE) if pending else Scan(tuple(records), tuple(positions), None)
+
+
+def later_transition(data: bytes, after: int) -> int | None:
+    """The number of a transition beyond ``after`` of which ``data`` holds an unharmed line, wherever it stands.
+
+    A transition is only ever written once the one before it was acknowledged.  An unharmed line of a later one in a
+    broken tail therefore says that the break is no crash.
+    """
+    for line in data.split(b"\n"):
+        found = unframe(line)
+        if not isinstance(found, Reason) and _has(found[0], _SEALED) and found[0]["transition"]["number"] > after:
+            return int(found[0]["transition"]["number"])
+    return None
+
+
+def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    found = unframe(line)
+    if isinstance(found, Reason):
+        raise _UnbelievedError(Reason.LEGACY if here.count == 0 and _is_legacy(line) else found)
+    record, digest = found
+    number = record.get("format")
+    if _number(number) and number != FORMAT:
+        # Only asked of a line whose own hash holds: a flipped byte must not look like a newer release.
+        raise _UnbelievedError(Reason.NEWER)
+    if not _has(record, _SEALED):
+        raise _UnbelievedError(Reason.WRONG_MEMBERS)
+    if record["prev_hash"] != here.hash:
+        raise _UnbelievedError(Reason.WRONG_CHAIN)
+    if record["event_id"] != event_id(here.count + 1):
+        raise _UnbelievedError(Reason.WRONG_ID)
+    size = pending[0]["transition"]["size"] if pending else record["transition"]["size"]
+    expected = {"number": here.transition + 1, "position": len(pending) + 1, "size": size}
+    if record["transition"] != expected:
+        raise _UnbelievedError(Reason.WRONG_TRANSITION)
+    return {**record, "hash": digest}
+
+
+def _is_legacy(line: bytes) -> bool:
+    # 1.2.0 sorted "hash" among the other members and knew no "format".
+    try:
+        value = strict_json(line.decode("utf-8"))
+    except ValueError:
+        return False
+    return type(value) is dict and "format" not in value and {"event_id", "hash", "prev_hash", "type"} <= value.keys()
+
+
+def _has(record: Mapping[str, Any], members: Mapping[str, Callable[[object], bool]]) -> bool:
+    return (members.keys() - _OPTIONAL) <= record.keys() <= members.keys() and all(
+        members[name](value) for name, value in record.items()
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return value
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is beyond what a number can hold")
+    return value
