@@ -1,0 +1,235 @@
+"""The files of one case, read and judged: no lock, no memory, no writing.
+
+``CaseFiles.glance`` is the quick way of a reader, which gives up as soon as anything is odd.  ``CaseFiles.examine`` is
+the thorough one: everything is read and verified, and what is wrong is said.  Both go on from what the caller has seen
+before; ``journal`` decides when to use which, and under which lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from attrs import evolve, field, frozen
+
+from harness_core.errors import Damaged
+
+from .disk import Disk, Stat, opened, read_file
+from .heads import NO_HEAD, Block, Head, read_block
+from .records import START, Position, Scan, scan
+from .verdicts import Finding, Verdict, judge
+
+LOG = "events.jsonl"
+PROJECTION = "case.md"
+
+S = TypeVar("S")
+
+
+class Codec(Protocol[S]):
+    """What the store needs to know of the domain.  Pure; states are values and are never changed in place."""
+
+    def fold(self, state: S | None, records: Sequence[Mapping[str, Any]]) -> S:
+        """Continue a fold (from ``None``: begin one) by ``records``, which are not empty.
+
+        Raises ``Damaged`` for records whose hashes hold and which nevertheless mean nothing.
+        """
+
+    def project(self, state: S, head: Head) -> str:
+        """The whole text of ``case.md``, with a machine block that names ``head`` (see ``heads.render_block``)."""
+
+    def matches(self, state: S, block: Mapping[str, Any]) -> bool:
+        """Whether ``block``, the content of a machine block, is the projection of ``state``."""
+
+
+@frozen
+class Snapshot(Generic[S]):
+    """A case at the end of a transition.  ``state`` is ``None`` before the first; ``transition`` counts them."""
+
+    state: S | None = None
+    head: Head = NO_HEAD
+    transition: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many records lie before this point."""
+        return self.head.count
+
+
+@frozen
+class Seen(Generic[S]):
+    """What a process knows of a case: the state at ``position``, a running SHA-256 of the log up to there, and the
+    files as they were then.  ``durable``: this process wrote it, or made it durable, under the lock."""
+
+    snapshot: Snapshot[S]
+    position: Position
+    digest: Any = field(repr=False)
+    log: Stat | None
+    projection: Stat | None
+    durable: bool = False
+
+
+@frozen
+class Examined(Generic[S]):
+    """A whole case, read and judged: the states at the verdict's two positions, the log, and what to remember."""
+
+    verdict: Verdict
+    acknowledged: Snapshot[S]
+    sound: Snapshot[S]
+    data: bytes = field(repr=False)
+    seen: Seen[S]
+
+
+class CaseFiles(Generic[S]):
+    """The files in ``folder``, which need not exist.  Every method may raise ``OSError``."""
+
+    def __init__(self, disk: Disk, folder: Path, codec: Codec[S]) -> None:
+        self.disk = disk
+        self.folder = folder
+        self.codec = codec
+        self.log = folder / LOG
+        self.projection = folder / PROJECTION
+
+    def unchanged(self, seen: Seen[S]) -> bool:
+        """Whether both files are as they were.  Two ``stat``s."""
+        return self.disk.stat(self.log) == seen.log and self.disk.stat(self.projection) == seen.projection
+
+    def glance(self, seen: Seen[S] | None) -> Seen[S] | None:
+        """The acknowledged prefix, reading only what ``seen`` does not cover; ``None`` where something is odd."""
+        projection, log = self.disk.stat(self.projection), self.disk.stat(self.log)
+        if projection is None:
+            empty = log is None or (log.kind == "file" and log.size == 0)
+            return Seen(Snapshot(), START, hashlib.sha256(), log, None) if empty else None
+        if seen is None or log is None or seen.log is None or log.identity != seen.log.identity:
+            seen = None  # another log than the one that was seen
+        elif log.size < seen.position.end:
+            return None
+        elif projection == seen.projection:
+            return seen  # a log that grew meanwhile grew beyond the head
+        with contextlib.suppress(Damaged, IsADirectoryError, FileNotFoundError):
+            return self._read_on(seen)
+        return None
+
+    def _read_on(self, seen: Seen[S] | None) -> Seen[S] | None:
+        projection = read_file(self.disk, self.projection)
+        block = _block_of(projection[0]) if projection else None
+        if projection is None or not isinstance(block, Block) or block.head is None:
+            return None
+        head = block.head
+        if seen is not None and seen.position.count > head.count:
+            seen = None
+        start, state = (seen.position, seen.snapshot.state) if seen else (START, None)
+        with opened(self.disk, self.log) as fd:
+            log = self.disk.fstat(fd)
+            data = self.disk.read(fd, max(0, log.size - start.end), start.end)
+        found = scan(data, start)
+        position = next((place for place in found.positions if place.count == head.count), None)
+        if position is None or position.hash != head.hash:
+            return None
+        state = self.fold(state, found.records[: head.count - start.count])
+        if not self._is_of(state, block):
+            return None
+        digest = seen.digest.copy() if seen else hashlib.sha256()
+        digest.update(data[: position.end - start.end])
+        return Seen(_snapshot(state, position), position, digest, log, projection[1])
+
+    def examine(self, known: Seen[S] | None = None) -> Examined[S]:
+        """Read and verify everything.  What ``known`` covers is verified by one digest, and not folded again."""
+        findings: list[Finding] = []
+        projection, log = self._content(self.projection, findings), self._content(self.log, findings)
+        data = log[0] if log else b""
+        block = _block_of(projection[0]) if projection else None
+        if isinstance(block, str):
+            findings.append(Finding("projection_unreadable", PROJECTION, block))
+        head = block.head if isinstance(block, Block) else NO_HEAD if projection is None and not findings else None
+        if head is not None and head.count and log is None and not findings:
+            problem = f"it is missing, yet case.md acknowledges {head.count} records"
+            findings.append(Finding("log_missing", LOG, problem))
+
+        start, state, digest = START, None, hashlib.sha256()
+        if known is not None and (head is None or known.position.count <= head.count):
+            prefix = hashlib.sha256(memoryview(data)[: known.position.end])
+            if prefix.digest() == known.digest.digest():
+                start, state, digest = known.position, known.snapshot.state, prefix
+        unseen = data[start.end :]
+        found = scan(unseen, start)
+        # Without a head to judge by, what can be read is what holds.
+        verdict = judge(found, unseen, head or Head(found.end.count, found.end.hash))
+        if isinstance(block, Block) and block.head is None and not verdict.findings:
+            findings.append(Finding("legacy_format", PROJECTION, "it was written by release 1.2.0"))
+        if findings:
+            verdict = evolve(verdict, findings=(*findings, *(verdict.findings if log else ())))
+
+        acknowledged, sound, unfolded = self._states(found, verdict, state)
+        if unfolded is not None:
+            verdict = evolve(verdict, findings=(*verdict.findings, unfolded))
+        elif not verdict.findings and isinstance(block, Block) and not self._is_of(acknowledged.state, block):
+            foreign = Finding("projection_foreign", PROJECTION, "it is no state of this Timeline: other content")
+            verdict = evolve(verdict, findings=(foreign,))
+        digest.update(data[start.end : verdict.sound.end])
+        seen = Seen(sound, verdict.sound, digest, log[1] if log else None, projection[1] if projection else None)
+        return Examined(verdict, acknowledged, sound, data, seen)
+
+    def earlier(self, as_of: int, known: int) -> Snapshot[S] | tuple[int, ...]:
+        """The state after ``as_of`` records, or else the counts between 0 and ``known`` at which transitions end.
+
+        Raises ``Damaged`` from the codec.
+        """
+        found = read_file(self.disk, self.log)
+        whole = scan(found[0] if found else b"")
+        for position in whole.positions:
+            if position.count == as_of:
+                return _snapshot(self.fold(None, whole.records[:as_of]), position)
+        return tuple(position.count for position in whole.positions if position.count <= known)
+
+    def fold(self, state: S | None, records: Sequence[Mapping[str, Any]]) -> S | None:
+        """``codec.fold``, also over no records."""
+        return self.codec.fold(state, records) if records else state
+
+    def _states(
+        self, found: Scan, verdict: Verdict, state: S | None
+    ) -> tuple[Snapshot[S], Snapshot[S], Finding | None]:
+        snapshots, done = [], 0
+        for position in (verdict.acknowledged, verdict.sound):
+            upto = position.count - found.positions[0].count
+            try:
+                state = self.fold(state, found.records[done:upto])
+            except Damaged as error:
+                return Snapshot(), Snapshot(), Finding(error.code, error.where or LOG, str(error))
+            snapshots.append(_snapshot(state, position))
+            done = upto
+        return snapshots[0], snapshots[1], None
+
+    def _is_of(self, state: S | None, block: Block) -> bool:
+        return state is not None and self.codec.matches(state, block.content)
+
+    def _content(self, path: Path, findings: list[Finding]) -> tuple[bytes, Stat] | None:
+        try:
+            return read_file(self.disk, path)
+        except IsADirectoryError:
+            findings.append(Finding("not_a_file", path.name, "it is not a regular file"))
+            return None
+
+
+def encode_projection(text: str) -> bytes:
+    """The bytes of a ``case.md``: UTF-8.  A lone surrogate, which anybody's JSON can hold, becomes ``\\udXXX``."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def head_of(projection: bytes) -> Head | None:
+    """The head that the bytes of a ``case.md`` name, if they name one."""
+    block = _block_of(projection)
+    return block.head if isinstance(block, Block) else None
+
+
+def _block_of(projection: bytes) -> Block | str:
+    try:
+        return read_block(projection.decode("utf-8"))
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+
+
+def _snapshot(state: S | None, position: Position) -> Snapshot[S]:
+    return Snapshot(state, Head(position.count, position.hash), position.transition)
