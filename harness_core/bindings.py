@@ -1,0 +1,119 @@
+"""Which session has which case: the one-active-case rule and the high-water rule, as pure decisions.
+
+A session's binding is a projection of the Timelines.  ``settled`` brings it up to one case as that case now is, so it
+can be applied any number of times and after any crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve as replaced
+from attrs import frozen
+
+from harness_core.case import Case
+from harness_core.errors import Refused
+from harness_core.vocabulary import CaseStatus
+from harness_core.wire import from_json, to_json
+
+SCHEMA_VERSION = 2
+
+
+@frozen(kw_only=True)
+class Binding:
+    """What a session has.
+
+    ``seq`` is the highest number of its disposition events and never falls; ``active`` is its active case; ``marked`` is
+    the paused case that proof of life may resume, which is alive only until the session's next disposition.
+    """
+
+    seq: int = 0
+    active: str | None = None
+    marked: str | None = None
+
+
+Bindings = Mapping[str, Binding]
+UNBOUND = Binding()
+
+
+def of(bindings: Bindings, session_id: str) -> Binding:
+    """The session's binding; an empty one where it never disposed of a case."""
+    return bindings.get(session_id, UNBOUND)
+
+
+def require_free(bindings: Bindings, session_id: str, case_id: str) -> None:
+    """Refuse to bind a case to a session that has an active one (seed: one active case per session)."""
+    active = of(bindings, session_id).active
+    if active is not None:
+        again = "; it is that case already" if active == case_id else ""
+        raise Refused(
+            f"this session already has the active case {active}{again}: close or pause it first, or go on with it",
+            code="session_has_case",
+        )
+
+
+def settled(bindings: Bindings, case: Case) -> dict[str, Binding]:
+    """The bindings with everything that follows from ``case`` as it now is.  Idempotent; high-waters never fall."""
+    after = dict(bindings)
+    for session_id in {*case.session_ids, *case.high_waters}:
+        before = of(bindings, session_id)
+        seq = max(before.seq, case.high_waters.get(session_id) or 0)
+        owner = case.session_id == session_id
+        active = before.active
+        if owner and case.status is CaseStatus.ACTIVE:
+            active = case.case_id
+        elif active == case.case_id:
+            active = None
+        marked = before.marked if seq == before.seq and before.marked != case.case_id else None
+        if owner and _marker_alive(case, seq):
+            marked = case.case_id
+        after[session_id] = Binding(seq=seq, active=active, marked=marked)
+    return after
+
+
+def rebuilt(cases: Iterable[Case]) -> dict[str, Binding]:
+    """The bindings that a whole portfolio amounts to, whatever the order of its cases."""
+    every = tuple(cases)
+    after: dict[str, Binding] = {}
+    for case in every:
+        for session_id, seq in case.high_waters.items():
+            before = after.get(session_id, UNBOUND)
+            after[session_id] = replaced(before, seq=max(before.seq, seq))
+    for case in every:
+        before = after.get(case.session_id, UNBOUND)
+        if case.status is CaseStatus.ACTIVE:
+            after[case.session_id] = replaced(before, active=case.case_id)
+        elif _marker_alive(case, before.seq):
+            after[case.session_id] = replaced(before, marked=case.case_id)
+    return after
+
+
+def _marker_alive(case: Case, seq: int) -> bool:
+    return case.status is CaseStatus.PAUSED and case.marker is not None and case.marker.seq_at_pause == seq
+
+
+def heir_of(bindings: Bindings, lineage: Sequence[str], session_id: str) -> str | None:
+    """The case that a compression child takes over from its ancestors, or None.
+
+    ``lineage`` runs from root to tip and may go on past the session: a descendant's case is never taken.  An active
+    ancestor goes first, then the nearest one with a live lifecycle pause.
+    """
+    if session_id not in lineage or of(bindings, session_id).active is not None:
+        return None
+    ancestors = [of(bindings, s) for s in reversed(lineage[: lineage.index(session_id)])]
+    active = (b.active for b in ancestors if b.active is not None)
+    marked = (b.marked for b in ancestors if b.marked is not None)
+    return next(active, None) or next(marked, None)
+
+
+def to_mapping(bindings: Bindings) -> dict[str, Any]:
+    """The content of ``sessions.json``."""
+    return {"schema_version": SCHEMA_VERSION, "sessions": {s: to_json(b) for s, b in sorted(bindings.items())}}
+
+
+def from_mapping(mapping: Mapping[str, Any]) -> dict[str, Binding] | None:
+    """The bindings of a ``sessions.json``; None where it holds none of this schema and must be rebuilt."""
+    if mapping.get("schema_version") != SCHEMA_VERSION:
+        return None
+    return {session_id: from_json(entry, Binding) for session_id, entry in mapping["sessions"].items()}

@@ -1,0 +1,346 @@
+"""``evolve`` and ``fold``: what a Timeline amounts to.
+
+``evolve`` never refuses.  What may happen is the decider's business, whether it was allowed is the audit's (``replay``).
+One small function per event type stands in the table ``EVOLUTIONS``; each is constant-time in the Timeline's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attrs import evolve as replaced
+from rpds import HashTrieMap
+
+from harness_core.authority import attributed
+from harness_core.case import Artifact, Case, Marker
+from harness_core.closure import Closure
+from harness_core.events import (
+    CaseClosed,
+    CaseOpened,
+    CasePaused,
+    CaseResumed,
+    Event,
+    ModelRevised,
+    ProbeCommitted,
+    ProbeCompared,
+    ProbeDiscarded,
+    ProbeExposed,
+    ProbeObserved,
+    ProbeStarted,
+    SessionMigrated,
+)
+from harness_core.evidence import Citation, Evidence
+from harness_core.model import Model
+from harness_core.probes import Correlation, Probe
+from harness_core.staleness import Staleness
+from harness_core.vocabulary import (
+    AuthorityDomain,
+    CaseStatus,
+    EventType,
+    ProbeStatus,
+    Provenance,
+    ResultStatus,
+    Storage,
+)
+
+_UNOPENED = Model(top_unknown="")
+# What a citation is worth that should lead back to an observation and does not.
+_WORTHLESS = Citation(
+    event_id="",
+    type=EventType.PROBE_COMPARED,
+    authority_domain=AuthorityDomain.SYSTEM_STATE,
+    execution_status=ResultStatus.UNKNOWN,
+    display_status=ResultStatus.UNKNOWN,
+    provenance=Provenance.UNKNOWN,
+    linked=False,
+)
+
+
+def evolve(case: Case | None, event: Event) -> Case:
+    """The case after one more event; ``None`` stands for no case yet.  Never refuses."""
+    before = case if case is not None else _blank(event)
+    after = EVOLUTIONS[event.type](before, event, event.payload)
+    high_waters = after.high_waters
+    if event.seq is not None:
+        high_waters = high_waters.insert(event.session_id, max(event.seq, high_waters.get(event.session_id) or 0))
+    return replaced(
+        after,
+        event_count=before.event_count + 1,
+        revision=event.transition,
+        updated_at=event.timestamp,
+        high_waters=high_waters,
+    )
+
+
+def fold(events: Iterable[Event], case: Case | None = None) -> Case | None:
+    """The case that a Timeline amounts to, continuing from ``case``; None for an empty Timeline."""
+    for event in events:
+        case = evolve(case, event)
+    return case
+
+
+def _blank(event: Event) -> Case:
+    return Case(
+        case_id="",
+        session_id=event.session_id,
+        session_ids=(event.session_id,),
+        status=CaseStatus.ACTIVE,
+        version=1,
+        revision=event.transition,
+        event_count=0,
+        created_at=event.timestamp,
+        updated_at=event.timestamp,
+        model=_UNOPENED,
+        citations=HashTrieMap(),
+        high_waters=HashTrieMap(),
+        artifacts=HashTrieMap(),
+    )
+
+
+def _cite(case: Case, citation: Citation) -> HashTrieMap[str, Citation]:
+    return case.citations.insert(citation.event_id, citation)
+
+
+def _evidence(case: Case, event: Event, given: Evidence) -> Case:
+    citation = Citation(
+        event_id=event.event_id,
+        type=event.type,
+        authority_domain=given.authority_domain,
+        source_role=given.source_role,
+        access_scope=given.access_scope,
+        limitation=given.limitation,
+    )
+    return replaced(case, citations=_cite(case, citation))
+
+
+def _opened(case: Case, event: Event, payload: CaseOpened) -> Case:
+    return replaced(case, case_id=payload.case_id, model=payload.model, version=payload.model_version)
+
+
+def _revised(case: Case, event: Event, payload: ModelRevised) -> Case:
+    return replaced(
+        case,
+        model=replaced(case.model, **payload.changes.given()),
+        version=payload.model_version,
+        staleness=None if payload.repaired_mismatch_event_id else case.staleness,
+    )
+
+
+def _committed(case: Case, event: Event, payload: ProbeCommitted) -> Case:
+    probe = replaced(payload.probe, commit_event_id=event.event_id)
+    return replaced(case, pending_probe=probe, probe_count=case.probe_count + 1)
+
+
+def _pending(case: Case, probe_id: str) -> Probe | None:
+    probe = case.pending_probe
+    return probe if probe is not None and probe.probe_id == probe_id else None
+
+
+def _started(case: Case, event: Event, payload: ProbeStarted) -> Case:
+    probe = _pending(case, payload.probe_id)
+    if probe is None:
+        return case
+    return replaced(
+        case,
+        pending_probe=replaced(
+            probe,
+            status=ProbeStatus.EXECUTING,
+            started_event_id=event.event_id,
+            executing_session_id=event.session_id,
+            execution=Correlation(
+                task_id=payload.task_id or "",
+                tool_call_id=payload.tool_call_id or "",
+                turn_id=payload.turn_id or "",
+                api_request_id=payload.api_request_id or "",
+            ),
+            execution_args_match_commitment=payload.args_match_commitment,
+        ),
+    )
+
+
+def _artifacts(case: Case, event: Event, payload: ProbeObserved | ProbeExposed) -> HashTrieMap[str, Artifact]:
+    if payload.storage is Storage.INLINE or payload.artifact_path is None:
+        return case.artifacts
+    kept = Artifact(
+        event_id=event.event_id,
+        path=payload.artifact_path,
+        sha256=payload.artifact_sha256 or "",
+        bytes=payload.artifact_bytes or 0,
+    )
+    return case.artifacts.insert(event.event_id, kept)
+
+
+def _observed(case: Case, event: Event, payload: ProbeObserved) -> Case:
+    citation = Citation(
+        event_id=event.event_id,
+        type=event.type,
+        authority_domain=payload.authority_domain,
+        probe_id=payload.probe_id,
+        tool_name=payload.tool_name,
+        execution_status=payload.execution_result_status,
+        display_status=payload.display_result_status,
+        provenance=payload.raw_result_provenance,
+    )
+    probe = _pending(case, payload.probe_id)
+    seen = probe and replaced(
+        probe,
+        status=ProbeStatus.OBSERVED,
+        observation_event_id=event.event_id,
+        raw_observation_event_id=event.event_id,
+        observation_boundary=payload.observation_boundary,
+        raw_result_provenance=payload.raw_result_provenance,
+        result_status=payload.result_status,
+        execution_result_status=payload.execution_result_status,
+        display_result_status=payload.display_result_status,
+        result_sha256=payload.result_sha256,
+    )
+    return replaced(
+        case,
+        citations=_cite(case, citation),
+        artifacts=_artifacts(case, event, payload),
+        pending_probe=seen or case.pending_probe,
+        unaccounted=(*case.unaccounted, event.event_id),
+    )
+
+
+def _exposed(case: Case, event: Event, payload: ProbeExposed) -> Case:
+    # What an exposure is worth is what the observation at the root of its chain is worth; its own word does not count.
+    superseded = case.citations.get(payload.supersedes_event_id)
+    linked = (
+        superseded is not None
+        and superseded.type in (EventType.PROBE_OBSERVED, EventType.PROBE_EXPOSED)
+        and superseded.probe_id == payload.probe_id
+        and superseded.linked
+    )
+    citation = replaced(
+        superseded if superseded is not None and linked else _WORTHLESS,
+        event_id=event.event_id,
+        type=event.type,
+        authority_domain=payload.authority_domain,
+        probe_id=payload.probe_id,
+        tool_name=payload.tool_name,
+        display_status=payload.display_result_status,
+    )
+    probe = _pending(case, payload.probe_id)
+    shown = probe and replaced(
+        probe,
+        observation_event_id=event.event_id,
+        result_status=payload.result_status,
+        display_result_status=payload.display_result_status,
+        result_sha256=payload.result_sha256,
+    )
+    unaccounted = tuple(e for e in case.unaccounted if not (linked and e == payload.supersedes_event_id))
+    return replaced(
+        case,
+        citations=_cite(case, citation),
+        artifacts=_artifacts(case, event, payload),
+        pending_probe=shown or case.pending_probe,
+        unaccounted=(*unaccounted, event.event_id),
+    )
+
+
+def _compared(case: Case, event: Event, payload: ProbeCompared) -> Case:
+    seen = case.citations.get(payload.observation_event_id)
+    own = seen if seen is not None and seen.probe_id == payload.probe_id else None
+    told = payload.evidence
+    # A comparison is worth what its own probe's observation is worth, and reads as its descriptor says.
+    citation = replaced(
+        own if own is not None else _WORTHLESS,
+        event_id=event.event_id,
+        type=event.type,
+        authority_domain=attributed(payload.authority_domain, None if told is None else told.authority_domain),
+        source_role=None if told is None else told.source_role,
+        access_scope=None if told is None else told.access_scope,
+        limitation=None if told is None else told.limitation,
+        probe_id=payload.probe_id,
+    )
+    mismatch = payload.material and bool(payload.stale_item_ids)
+    return replaced(
+        case,
+        citations=_cite(case, citation),
+        pending_probe=None if _pending(case, payload.probe_id) else case.pending_probe,
+        unaccounted=tuple(e for e in case.unaccounted if e != payload.observation_event_id),
+        staleness=Staleness(event.event_id, payload.stale_item_ids) if mismatch else case.staleness,
+    )
+
+
+def _discarded(case: Case, event: Event, payload: ProbeDiscarded) -> Case:
+    citations = case.citations
+    probe = _pending(case, payload.probe_id)
+    ids = {payload.observation_event_id, probe and probe.raw_observation_event_id}
+    for dropped in (citations.get(e) for e in ids if e):
+        if dropped is not None:
+            citations = citations.insert(dropped.event_id, replaced(dropped, discarded=True))
+    return replaced(
+        case,
+        citations=citations,
+        pending_probe=None if probe else case.pending_probe,
+        unaccounted=tuple(e for e in case.unaccounted if e != payload.observation_event_id),
+    )
+
+
+def _paused(case: Case, event: Event, payload: CasePaused) -> Case:
+    marker = Marker(
+        pause_event_id=event.event_id,
+        seq_at_pause=event.seq or 0,
+        reason=payload.reason,
+        platform=payload.platform,
+    )
+    return replaced(case, status=CaseStatus.PAUSED, marker=marker if payload.auto_resumable else None)
+
+
+def _owners(case: Case, session_id: str) -> tuple[str, ...]:
+    return case.session_ids if session_id in case.session_ids else (*case.session_ids, session_id)
+
+
+def _resumed(case: Case, event: Event, payload: CaseResumed) -> Case:
+    return replaced(
+        case,
+        status=CaseStatus.ACTIVE,
+        session_id=event.session_id,
+        session_ids=_owners(case, event.session_id),
+        marker=None,
+    )
+
+
+def _migrated(case: Case, event: Event, payload: SessionMigrated) -> Case:
+    marker = case.marker
+    if marker is not None:
+        marker = replaced(marker, seq_at_pause=event.seq or 0) if payload.marker_kept else None
+    return replaced(
+        case,
+        session_id=payload.new_session_id,
+        session_ids=_owners(case, payload.new_session_id),
+        marker=marker,
+    )
+
+
+def _closed(case: Case, event: Event, payload: CaseClosed) -> Case:
+    closure = Closure(
+        outcome=payload.outcome,
+        summary=payload.summary,
+        transfer=payload.transfer,
+        calibration=payload.calibration,
+        closed_at=payload.closed_at,
+        event_id=event.event_id,
+    )
+    return replaced(case, status=CaseStatus.CLOSED, closure=closure, marker=None)
+
+
+EVOLUTIONS: Mapping[EventType, Callable[[Case, Event, Any], Case]] = {
+    EventType.INITIAL_OBSERVATION: _evidence,
+    EventType.EVIDENCE_RECORDED: _evidence,
+    EventType.CASE_OPENED: _opened,
+    EventType.MODEL_REVISED: _revised,
+    EventType.PROBE_COMMITTED: _committed,
+    EventType.PROBE_STARTED: _started,
+    EventType.PROBE_OBSERVED: _observed,
+    EventType.PROBE_EXPOSED: _exposed,
+    EventType.PROBE_COMPARED: _compared,
+    EventType.PROBE_DISCARDED: _discarded,
+    EventType.CASE_PAUSED: _paused,
+    EventType.CASE_RESUMED: _resumed,
+    EventType.SESSION_MIGRATED: _migrated,
+    EventType.CASE_CLOSED: _closed,
+}

@@ -1,0 +1,356 @@
+"""What must hold of every case, and of every step from one case to the next.
+
+One list, ``INVARIANTS``, of named functions.  Replay, the store's checker and the property tests all run it.  Each
+function yields a sentence for every way in which its statement is broken; the statement itself is its docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from attrs import frozen
+
+from harness_core.authority import CITABLE, CLASS_OF, compatible
+from harness_core.beliefs import structural_faults
+from harness_core.calibration import calibrate
+from harness_core.case import Case
+from harness_core.events import (
+    DISPOSITIONS,
+    CaseClosed,
+    Event,
+    ModelRevised,
+    ProbeCommitted,
+    ProbeCompared,
+    ProbeExposed,
+    ProbeObserved,
+    ProbeStarted,
+    SessionMigrated,
+    event_id,
+)
+from harness_core.model import Claim
+from harness_core.rules import ALLOWED, objection
+from harness_core.staleness import spread, unrepaired
+from harness_core.vocabulary import (
+    Calibration,
+    CaseStatus,
+    EpistemicStatus,
+    EventType,
+    Outcome,
+    ProbeStatus,
+)
+
+
+@frozen
+class Step:
+    """One step of a Timeline: the case before (None at first), the event, the case after."""
+
+    before: Case | None
+    event: Event
+    after: Case
+
+
+@frozen
+class Violation:
+    """One broken invariant: its name, the event at which it was seen (empty for the state), and how it is broken."""
+
+    invariant: str
+    event_id: str
+    problem: str
+
+
+StateCheck = Callable[[Case], Iterable[str]]
+StepCheck = Callable[[Step], Iterable[str]]
+
+
+# --- of a state ---
+
+
+def model_is_well_formed(case: Case) -> Iterator[str]:
+    """Ids are unique across claims and steps; dependencies are known and free of cycles."""
+    for fault in structural_faults(case.model):
+        yield str(fault)
+
+
+def citations_exist(case: Case) -> Iterator[str]:
+    """Every event a claim cites is an event of this case that carries evidence authority."""
+    for cited in invalid_citations(case):
+        yield f"{cited} is cited and is no citable event of this case"
+
+
+def authority_is_kept(case: Case) -> Iterator[str]:
+    """A claim rests on events of its own broad authority class alone."""
+    for _, claim in case.model.claims():
+        domains = [c.authority_domain for e in claim.evidence_event_ids if (c := case.citations.get(e)) is not None]
+        if claim.authority_domain is not None and not compatible(claim.authority_domain, domains):
+            yield f"claim {claim.id} of {CLASS_OF[claim.authority_domain].value} authority cites the other class"
+        if claim.evidence_event_ids and claim.authority_domain is None:
+            yield f"claim {claim.id} cites evidence and declares no authority domain"
+
+
+def grounded_means_cited(case: Case) -> Iterator[str]:
+    """A claim without evidence is never grounded."""
+    for _, claim in case.model.claims():
+        if claim.epistemic_status is EpistemicStatus.GROUNDED and not claim.evidence_event_ids:
+            yield f"claim {claim.id} is grounded on nothing"
+
+
+def observations_are_accounted_for(case: Case) -> Iterator[str]:
+    """Every observation was compared or discarded, but for that of the pending probe."""
+    for left in uncompared(case):
+        probe = case.pending_probe
+        if probe is None or left != probe.observation_event_id:
+            yield f"observation {left} was neither compared nor discarded"
+
+
+def pending_probe_is_coherent(case: Case) -> Iterator[str]:
+    """A pending probe carries what its status promises, and a bound one its claim's snapshot and model version."""
+    probe = case.pending_probe
+    if probe is None:
+        return
+    if probe.commit_event_id is None:
+        yield f"probe {probe.probe_id} has no commit event"
+    if (probe.observation_event_id is not None) != (probe.status is ProbeStatus.OBSERVED):
+        yield f"probe {probe.probe_id} is {probe.status.value} and its observation is {probe.observation_event_id}"
+    if (probe.started_event_id is not None) != (probe.status is not ProbeStatus.COMMITTED):
+        yield f"probe {probe.probe_id} is {probe.status.value} and its start is {probe.started_event_id}"
+    bound = (probe.claim_id is not None, probe.claim_snapshot is not None, probe.model_version is not None)
+    if len(set(bound)) > 1:
+        yield f"probe {probe.probe_id} is bound by halves"
+
+
+def staleness_is_coherent(case: Case) -> Iterator[str]:
+    """Staleness names a comparison of this case, and at least one item."""
+    if case.staleness is None:
+        return
+    cited = case.citations.get(case.staleness.mismatch_event_id)
+    if cited is None or cited.type is not EventType.PROBE_COMPARED:
+        yield f"{case.staleness.mismatch_event_id} is no comparison"
+    if not case.staleness.item_ids:
+        yield "nothing is named as stale"
+
+
+def closed_is_final(case: Case) -> Iterator[str]:
+    """A case is closed exactly when it has a closure; then no mismatch waits, and resolved is never a mere hypothesis."""
+    if (case.status is CaseStatus.CLOSED) != (case.closure is not None):
+        yield f"the case is {case.status.value} and its closure is {'there' if case.closure else 'missing'}"
+    if case.closure is None:
+        return
+    if case.stale:
+        yield "the case was closed while stale"
+    label = case.closure.calibration.label
+    if case.closure.outcome is Outcome.RESOLVED and label is Calibration.HYPOTHESIS:
+        yield "the case was closed as resolved on a hypothesis"
+
+
+def marker_means_paused(case: Case) -> Iterator[str]:
+    """Only a paused case carries a marker for automatic resumption."""
+    if case.marker is not None and case.status is not CaseStatus.PAUSED:
+        yield f"the case is {case.status.value} and carries a marker"
+
+
+# --- of a step ---
+
+
+def events_are_numbered(step: Step) -> Iterator[str]:
+    """Event ids count from E000001 without gaps."""
+    expected = event_id(1 if step.before is None else step.before.event_count + 1)
+    if step.event.event_id != expected:
+        yield f"the event should be {expected}"
+
+
+def transitions_count_up(step: Step) -> Iterator[str]:
+    """Transition numbers start at 1 and never fall or leap."""
+    before = 0 if step.before is None else step.before.revision
+    if step.event.transition not in (max(before, 1), before + 1):
+        yield f"transition {step.event.transition} follows {before}"
+
+
+def first_comes_opening(step: Step) -> Iterator[str]:
+    """A case begins with its initial observations and its opening, and is opened once."""
+    opened = step.before is not None and bool(step.before.case_id)
+    beginning = step.event.type in (EventType.INITIAL_OBSERVATION, EventType.CASE_OPENED)
+    if beginning == opened:
+        yield f"{step.event.type.value} " + ("after the opening" if opened else "before the opening")
+
+
+def events_are_allowed(step: Step) -> Iterator[str]:
+    """No event happens in a state that forbids it (the table ``rules.ALLOWED``)."""
+    rule = ALLOWED.get(step.event.type)
+    if rule is None or step.before is None:
+        return
+    found = objection(step.before, rule)
+    if found is not None:
+        yield f"{step.event.type.value}: {found[1]}"
+
+
+def dispositions_are_sequenced(step: Step) -> Iterator[str]:
+    """Disposition events, and no others, carry a ``seq`` above every earlier one of their session."""
+    event = step.event
+    if (event.seq is not None) != (event.type in DISPOSITIONS):
+        yield f"{event.type.value} " + ("carries a seq" if event.seq is not None else "lacks its seq")
+    elif event.seq is not None and step.before is not None:
+        before = step.before.high_waters.get(event.session_id) or 0
+        if event.seq <= before:
+            yield f"seq {event.seq} does not exceed {before}"
+
+
+def only_the_owner_acts(step: Step) -> Iterator[str]:
+    """Only the owning session acts on a case; resuming and migrating change the owner, and an execution's holder may
+    report after that."""
+    handing_over = (EventType.CASE_RESUMED, EventType.SESSION_MIGRATED)
+    reporting = (EventType.PROBE_OBSERVED, EventType.PROBE_EXPOSED)
+    before = step.before
+    if before is None or step.event.type in (*handing_over, *reporting):
+        return
+    if step.event.session_id != before.session_id:
+        yield f"{step.event.type.value} by {step.event.session_id}, not by the owner {before.session_id}"
+
+
+def migration_names_the_owner(step: Step) -> Iterator[str]:
+    """A migration leads from the owning session to the event's own."""
+    payload = step.event.payload
+    if isinstance(payload, SessionMigrated) and step.before is not None:
+        if (payload.old_session_id, payload.new_session_id) != (step.before.session_id, step.event.session_id):
+            yield f"the migration names {payload.old_session_id} and {payload.new_session_id}"
+
+
+def models_are_versioned(step: Step) -> Iterator[str]:
+    """A revision changes something, raises the version by one, and addresses events of the case."""
+    payload, before = step.event.payload, step.before
+    if not isinstance(payload, ModelRevised) or before is None:
+        return
+    if payload.model_version != before.version + 1:
+        yield f"version {payload.model_version} follows {before.version}"
+    if step.after.model == before.model:
+        yield "the revision changes nothing"
+    for addressed in payload.addresses_event_ids:
+        if addressed >= step.event.event_id or not addressed.startswith("E"):
+            yield f"the revision addresses {addressed}"
+
+
+def repair_is_substantive(step: Step) -> Iterator[str]:
+    """Staleness ends only with a revision that cites the mismatch and substantively changes or removes every stale item."""
+    before, payload = step.before, step.event.payload
+    if before is None or before.staleness is None or not isinstance(payload, ModelRevised):
+        return
+    mismatch = before.staleness.mismatch_event_id
+    if payload.repaired_mismatch_event_id != mismatch or mismatch not in payload.addresses_event_ids:
+        yield f"the revision does not address the mismatch {mismatch}"
+    left = unrepaired(before.model, step.after.model, before.staleness.item_ids)
+    if left:
+        yield f"{', '.join(left)} left in substance as they were"
+
+
+def mismatch_spreads(step: Step) -> Iterator[str]:
+    """A material mismatch makes stale what it names and every step that depends on it; nothing else makes stale."""
+    payload, before = step.event.payload, step.before
+    if not isinstance(payload, ProbeCompared) or before is None:
+        return
+    expected = spread(before.model, payload.affected_claim_ids) if payload.material else ()
+    if payload.stale_item_ids != expected:
+        yield f"stale are {list(payload.stale_item_ids)} and should be {list(expected)}"
+
+
+def probes_keep_their_identity(step: Step) -> Iterator[str]:
+    """Everything that happens to a probe names the pending probe, and a comparison its observation."""
+    payload, before = step.event.payload, step.before
+    if before is None:
+        return
+    pending = before.pending_probe
+    if isinstance(payload, ProbeStarted | ProbeObserved | ProbeExposed | ProbeCompared):
+        if pending is None or payload.probe_id != pending.probe_id:
+            yield f"{payload.probe_id} is not the pending probe"
+        elif isinstance(payload, ProbeCompared) and payload.observation_event_id != pending.observation_event_id:
+            yield f"{payload.observation_event_id} is not the observation of {pending.probe_id}"
+        elif isinstance(payload, ProbeExposed) and payload.supersedes_event_id != pending.observation_event_id:
+            yield f"the exposure supersedes {payload.supersedes_event_id}"
+    if isinstance(payload, ProbeCommitted) and payload.probe.probe_id != f"PR{before.probe_count + 1:06d}":
+        yield f"{payload.probe.probe_id} is out of order"
+
+
+def bound_claims_are_as_committed(step: Step) -> Iterator[str]:
+    """A bound commitment holds the claim and the version as they then were; its comparison repeats that, with a belief
+    change, and hits that claim."""
+    payload, before = step.event.payload, step.before
+    if before is None:
+        return
+    if isinstance(payload, ProbeCommitted) and payload.probe.claim_id is not None:
+        claim: Claim | None = before.model.claim(payload.probe.claim_id)
+        if claim is None or claim != payload.probe.claim_snapshot or payload.probe.model_version != before.version:
+            yield f"the snapshot of {payload.probe.claim_id} is not the claim as it was"
+    pending = before.pending_probe
+    if isinstance(payload, ProbeCompared) and pending is not None and pending.claim_id is not None:
+        if (payload.claim_snapshot, payload.model_version) != (pending.claim_snapshot, pending.model_version):
+            yield "the comparison's snapshot is not the committed one"
+        if payload.belief_change is None or payload.affected_claim_ids != (pending.claim_id,):
+            yield f"the comparison of a probe bound to {pending.claim_id} does not say what it did to it"
+
+
+def drift_is_explained(step: Step) -> Iterator[str]:
+    """Arguments that were not, or not knowably, the committed ones have a reason."""
+    payload = step.event.payload
+    if isinstance(payload, ProbeCompared):
+        drifted = payload.execution_args_match_commitment is not True
+        if drifted and not payload.argument_drift_reason:
+            yield "the argument drift has no reason"
+
+
+def calibration_is_derived(step: Step) -> Iterator[str]:
+    """A closure's calibration is the one that its Timeline gives."""
+    if isinstance(step.event.payload, CaseClosed) and step.before is not None:
+        derived = calibrate(step.before.model, step.before.citations)
+        if step.event.payload.calibration != derived:
+            yield f"the closure says {step.event.payload.calibration.label.value}, the Timeline {derived.label.value}"
+
+
+STATE_INVARIANTS: tuple[StateCheck, ...] = (
+    model_is_well_formed,
+    citations_exist,
+    authority_is_kept,
+    grounded_means_cited,
+    observations_are_accounted_for,
+    pending_probe_is_coherent,
+    staleness_is_coherent,
+    closed_is_final,
+    marker_means_paused,
+)
+STEP_INVARIANTS: tuple[StepCheck, ...] = (
+    events_are_numbered,
+    transitions_count_up,
+    first_comes_opening,
+    events_are_allowed,
+    dispositions_are_sequenced,
+    only_the_owner_acts,
+    migration_names_the_owner,
+    models_are_versioned,
+    repair_is_substantive,
+    mismatch_spreads,
+    probes_keep_their_identity,
+    bound_claims_are_as_committed,
+    drift_is_explained,
+    calibration_is_derived,
+)
+INVARIANTS: tuple[StateCheck | StepCheck, ...] = (*STATE_INVARIANTS, *STEP_INVARIANTS)
+
+
+def check_state(case: Case) -> tuple[Violation, ...]:
+    """Every way in which a state breaks a state invariant."""
+    return tuple(Violation(check.__name__, "", problem) for check in STATE_INVARIANTS for problem in check(case))
+
+
+def check_step(step: Step) -> tuple[Violation, ...]:
+    """Every way in which a step breaks a step invariant."""
+    return tuple(
+        Violation(check.__name__, step.event.event_id, problem) for check in STEP_INVARIANTS for problem in check(step)
+    )
+
+
+def invalid_citations(case: Case) -> tuple[str, ...]:
+    """Ids that claims cite and that are no citable events of the case, sorted."""
+    cited = {e for _, claim in case.model.claims() for e in claim.evidence_event_ids}
+    return tuple(sorted(e for e in cited if (c := case.citations.get(e)) is None or c.type not in CITABLE))
+
+
+def uncompared(case: Case) -> tuple[str, ...]:
+    """Observations that no comparison or discard has accounted for, the pending probe's own included."""
+    return case.unaccounted

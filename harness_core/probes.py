@@ -1,0 +1,96 @@
+"""A probe: one prediction, committed before the look, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from harness_core.model import Claim
+from harness_core.vocabulary import (
+    AuthorityDomain,
+    Boundary,
+    ProbeStatus,
+    Provenance,
+    Purpose,
+    ResultStatus,
+    Storage,
+)
+
+COMMITMENT_SCHEME = "hmac-sha256-v1"
+
+
+@frozen(kw_only=True)
+class PredictedOutcome:
+    """One thing that may be seen, and what it would mean."""
+
+    outcome: str
+    meaning: str | None = None
+
+
+@frozen(kw_only=True)
+class Commitment:
+    """A keyed digest of a tool's exact arguments (HMAC-SHA-256, hex), made by the store before redaction."""
+
+    sha256: str
+    scheme: str = COMMITMENT_SCHEME
+
+
+@frozen(kw_only=True)
+class Correlation:
+    """The ids by which a host tells one tool call from another; empty where it gives none."""
+
+    task_id: str = ""
+    tool_call_id: str = ""
+    turn_id: str = ""
+    api_request_id: str = ""
+
+
+@frozen(kw_only=True)
+class StoredResult:
+    """A redacted result as it is kept: inline text, or an artifact named by its digest.
+
+    ``result_sha256`` is over the UTF-8 bytes of the redacted text.
+    """
+
+    storage: Storage
+    result_sha256: str
+    result: str | None = None
+    artifact_path: str | None = None
+    artifact_sha256: str | None = None
+    artifact_bytes: int | None = None
+
+
+@frozen(kw_only=True)
+class Probe:
+    """A pending probe.  The fields from ``started_event_id`` on are filled in as it goes through its life."""
+
+    probe_id: str
+    status: ProbeStatus
+    purpose: Purpose
+    unknown_or_goal: str
+    tool_name: str
+    tool_args: Mapping[str, Any]
+    tool_args_sha256: str
+    tool_args_commitment_scheme: str
+    predicted_outcomes: tuple[PredictedOutcome, ...]
+    would_change_belief: str
+    why_this_action: str
+    authority_domain: AuthorityDomain
+    claim_id: str | None = None
+    claim_snapshot: Claim | None = None
+    model_version: int | None = None
+    commit_event_id: str | None = None
+    started_event_id: str | None = None
+    executing_session_id: str | None = None
+    execution: Correlation | None = None
+    execution_args_match_commitment: bool | None = None
+    observation_event_id: str | None = None
+    raw_observation_event_id: str | None = None
+    observation_boundary: Boundary | None = None
+    raw_result_provenance: Provenance | None = None
+    result_status: ResultStatus | None = None
+    execution_result_status: ResultStatus | None = None
+    display_result_status: ResultStatus | None = None
+    result_sha256: str | None = None

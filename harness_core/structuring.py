@@ -1,0 +1,339 @@
+"""The converter that reads a tool's arguments: the harness's own text types, and every fault with its path.
+
+cattrs does the walking and collects what the hooks raise; ``faults_of`` turns the collection into ``Fault`` values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import attrs
+from cattrs import Converter, ForbiddenExtraKeysError, IterableValidationError
+from cattrs.errors import AttributeValidationNote, BaseValidationError, ClassValidationError, IterableValidationNote
+from cattrs.gen import make_dict_structure_fn, override
+
+from harness_core.authority import LIMITED_SCOPES
+from harness_core.commands import (
+    LIST_LIMIT_MAX,
+    CaseId,
+    Commit,
+    EventId,
+    EvidenceDraft,
+    InitialEvidenceDraft,
+    ItemId,
+    List,
+    OutcomeDraft,
+    RecordEvidence,
+    Revise,
+    Show,
+    SourceDraft,
+    Text,
+    Updates,
+)
+from harness_core.errors import Fault
+from harness_core.vocabulary import AccessScope, AuthorityDomain, SourceRole
+from harness_core.wire import canonical_json, make_converter
+
+Hook = Callable[[Any, Any], Any]
+
+# Names a model might send because it sees them in answers, and why they cannot be sent.
+SERVER_MANAGED: Mapping[str, str] = {
+    "retrieved_prior_lessons": "is server-managed: derived from closed, replay-valid cases",
+    "claim_snapshot": "is server-managed: taken from the claim at commit",
+    "model_version": "is server-managed: taken from the case at commit",
+    "commitment": "is server-managed: made from the arguments",
+    "lessons": "is server-managed: derived from closed, replay-valid cases",
+    "sources": "is server-managed: read from the cases named",
+    "prior_case_ids": "is open-time-only: open a new bounded case to import other lessons",
+}
+# Spellings that are accepted beside a command's own fields (see ``arguments``), for the text of a refusal.
+SPELLINGS: Mapping[type, tuple[str, ...]] = {
+    Commit: ("tool_args_json",),
+    Revise: tuple(f.name for f in attrs.fields(Updates)),
+}
+CASE_ID_SHAPE = (
+    "lower-case letters, digits and hyphens, beginning with a letter or digit, at most 64, such as cache-hits"
+)
+
+
+class Unfit(ValueError):
+    """Raised inside a structure hook: what is wrong, and what to send."""
+
+    def __init__(self, problem: str, send: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.send = send
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
+
+
+# --- text ---
+
+
+def _text(value: Any, _: Any) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"must be text, not {kind_of(value)}", "text")
+    if not value.strip():
+        raise Unfit("is blank", "text that is not blank")
+    return value.strip()
+
+
+def _item_id(value: Any, _: Any) -> str:
+    text = _text(value, _)
+    if len(text) > 120 or "\n" in text:
+        raise Unfit("is no usable id", "one line of at most 120 characters, such as M1")
+    return text
+
+
+def _case_id(value: Any, _: Any) -> str:
+    if not isinstance(value, str):
+        raise Unfit(f"must be text, not {kind_of(value)}", CASE_ID_SHAPE)
+    if not is_case_id(value):
+        raise Unfit("is no usable case id", CASE_ID_SHAPE)
+    return value
+
+
+def is_case_id(text: str) -> bool:
+    """Whether the text may name a case, and thereby a folder."""
+    allowed = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+    return 1 <= len(text) <= 64 and text[0] != "-" and allowed.issuperset(text)
+
+
+def _event_id(value: Any, _: Any) -> str:
+    text = _text(value, _)
+    if text[0] not in "EI" or not (text[1:].isascii() and text[1:].isdecimal()):
+        raise Unfit(f"{text[:40]!r} is no event id", "an id such as E000004 (or, at open, I1)")
+    return text
+
+
+def _word(value: Any, kind: type[StrEnum]) -> StrEnum:
+    try:
+        return kind(value.strip().lower() if isinstance(value, str) else value)
+    except ValueError:
+        allowed = ", ".join(member.value for member in kind)
+        raise Unfit(f"{json.dumps(value, default=str)[:80]} is not allowed", f"one of {allowed}") from None
+
+
+def _exactly(kind: type, name: str) -> Hook:
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not kind:
+            raise Unfit(f"must be {name}, not {kind_of(value)}", name)
+        return value
+
+    return hook
+
+
+def _object(value: Any, _: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise Unfit(f"must be an object, not {kind_of(value)}", "a JSON object of the tool's arguments")
+    try:
+        canonical_json(value)
+    except (TypeError, ValueError):
+        raise Unfit("holds no JSON value, or a number that is not finite", "a JSON object") from None
+    return dict(value)
+
+
+# --- lists, options and objects ---
+
+
+def _list_of(converter: Converter, kind: Any) -> Hook:
+    inner = get_args(kind)[0]
+
+    def hook(value: Any, _: Any) -> Any:
+        if not isinstance(value, list):
+            raise Unfit(f"must be a list, not {kind_of(value)}", "a JSON array")
+        errors: list[Exception] = []
+        found = []
+        for number, item in enumerate(value):
+            try:
+                found.append(converter.structure(item, inner))
+            except Exception as error:  # gathered, not hidden: they are raised together below
+                errors.append(_noted(error, IterableValidationNote(f"item {number}", number, inner)))
+        if errors:
+            raise IterableValidationError("items", errors, kind)
+        return tuple(found)
+
+    return hook
+
+
+def _noted(error: Exception, note: str) -> Exception:
+    error.add_note(note)
+    return error
+
+
+def _optional(converter: Converter, kind: Any) -> Hook:
+    (inner,) = (member for member in get_args(kind) if member is not type(None))
+
+    def hook(value: Any, _: Any) -> Any:
+        if value is None:
+            raise Unfit("is null", "a value, or leave it out")
+        return converter.structure(value, inner)
+
+    return hook
+
+
+def _fields_of(converter: Converter, cls: Any) -> Hook:
+    server: dict[str, Any] = {f.name: override(omit=True) for f in attrs.fields(cls) if f.metadata.get("server")}
+    plain: Hook = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **server)
+    check = CHECKS.get(cls)
+
+    def hook(value: Any, kind: Any) -> Any:
+        if cls is OutcomeDraft and isinstance(value, str):
+            value = {"outcome": value}
+        if not isinstance(value, Mapping):
+            needed = ", ".join(f.name for f in attrs.fields(cls) if f.default is attrs.NOTHING)
+            raise Unfit(f"must be an object, not {kind_of(value)}", f"an object with {needed}")
+        made = plain(value, kind)
+        errors = [
+            _noted(Unfit(problem, send), AttributeValidationNote(name, name, str))
+            for name, problem, send in (check(made) if check else ())
+        ]
+        if errors:
+            raise ClassValidationError(cls.__name__, errors, cls)
+        return made
+
+    return hook
+
+
+# --- rules that span the fields of one object: (field, problem, what to send) ---
+
+Found = list[tuple[str, str, str]]
+
+
+def _external(draft: SourceDraft) -> Found:
+    """What is recorded without a probe is an external source: the rest has to be observed, or said by the user."""
+    if draft.authority_domain is AuthorityDomain.EXTERNAL_SOURCE:
+        return _source(draft)
+    problem = f"{draft.authority_domain.value} cannot be recorded by hand: commit a probe for it, clarify for the user's"
+    return [("authority_domain", problem, AuthorityDomain.EXTERNAL_SOURCE.value)]
+
+
+def _source(draft: SourceDraft) -> Found:
+    """External sources say what they are and how much was inspected; limited access says what it leaves open."""
+    if draft.authority_domain is not AuthorityDomain.EXTERNAL_SOURCE:
+        return []
+    found: Found = []
+    words: dict[str, type[StrEnum]] = {"source_role": SourceRole, "access_scope": AccessScope}
+    for name, kind in words.items():
+        if getattr(draft, name) is None:
+            send = "one of " + ", ".join(word.value for word in kind)
+            found.append((name, "is missing: an external source states it", send))
+    if draft.access_scope in LIMITED_SCOPES and draft.limitation is None:
+        problem = f"is missing: {draft.access_scope} access requires an explicit limitation"
+        found.append(("limitation", problem, "what was not seen"))
+    return found
+
+
+def _limit(request: List) -> Found:
+    if 1 <= request.limit <= LIST_LIMIT_MAX:
+        return []
+    return [("limit", f"the list limit {request.limit} is out of range", f"a whole number from 1 to {LIST_LIMIT_MAX}")]
+
+
+def _as_of(request: Show) -> Found:
+    if request.as_of is None or request.as_of >= 1:
+        return []
+    return [("as_of", "is no number of events", "a whole number from 1")]
+
+
+def _some_evidence(request: RecordEvidence) -> Found:
+    return [] if request.evidence else [("evidence", "is empty", "at least one evidence object")]
+
+
+def _some_outcome(request: Commit) -> Found:
+    return [] if request.predicted_outcomes else [("predicted_outcomes", "is empty", "at least one predicted outcome")]
+
+
+CHECKS: Mapping[type, Callable[[Any], Found]] = {
+    SourceDraft: _external,
+    EvidenceDraft: _source,
+    InitialEvidenceDraft: _source,
+    List: _limit,
+    Show: _as_of,
+    RecordEvidence: _some_evidence,
+    Commit: _some_outcome,
+}
+
+
+def _is_word(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, StrEnum)
+
+
+def _is_object(kind: Any) -> bool:
+    return get_origin(kind) is Mapping
+
+
+def _is_list(kind: Any) -> bool:
+    origin: Any = get_origin(kind)
+    return origin is tuple
+
+
+def _is_optional(kind: Any) -> bool:
+    origin: Any = get_origin(kind)
+    return origin in (Union, UnionType) and type(None) in get_args(kind)
+
+
+def _converter() -> Converter:
+    made = make_converter(detailed=True)
+    texts: dict[Any, Hook] = {Text: _text, ItemId: _item_id, CaseId: _case_id, EventId: _event_id}
+    for kind, hook in texts.items():
+        made.register_structure_hook(kind, hook)
+    made.register_structure_hook(str, _exactly(str, "text"))
+    made.register_structure_hook(int, _exactly(int, "a whole number"))
+    made.register_structure_hook(bool, _exactly(bool, "true or false"))
+    made.register_structure_hook_func(_is_word, _word)
+    made.register_structure_hook_func(_is_object, _object)
+    made.register_structure_hook_factory(_is_list, lambda kind: _list_of(made, kind))
+    made.register_structure_hook_factory(_is_optional, lambda kind: _optional(made, kind))
+    made.register_structure_hook_factory(attrs.has, lambda kind: _fields_of(made, kind))
+    return made
+
+
+CONVERTER = _converter()
+
+
+# --- from what cattrs collected to faults ---
+
+
+def faults_of(error: BaseException, kind: Any, path: str = "") -> list[Fault]:
+    """Every fault in a structuring error, in the order of the fields."""
+    if isinstance(error, BaseValidationError):
+        return [fault for inner in error.exceptions for fault in faults_of(inner, error.cl, _extended(path, inner))]
+    if isinstance(error, ForbiddenExtraKeysError):
+        return [_unknown(path, str(name), error.cl) for name in sorted(error.extra_fields)]
+    if isinstance(error, Unfit):
+        return [Fault(path, error.problem, error.send)]
+    if isinstance(error, KeyError):
+        return [Fault(path, "is missing", _wanted(kind, path))]
+    raise error  # no hook raises anything else; what comes here is a bug
+
+
+def _extended(path: str, error: BaseException) -> str:
+    for note in getattr(error, "__notes__", ()):
+        if isinstance(note, AttributeValidationNote):
+            return f"{path}.{note.name}" if path else note.name
+        if isinstance(note, IterableValidationNote):
+            return f"{path}[{note.index}]"
+    return path
+
+
+def _unknown(path: str, name: str, cls: Any) -> Fault:
+    where = f"{path}.{name}" if path else name
+    if name in SERVER_MANAGED:
+        return Fault(where, SERVER_MANAGED[name], "nothing here")
+    allowed = [f.name for f in attrs.fields(cls) if not f.metadata.get("server")]
+    return Fault(where, "is an unknown field", "only " + ", ".join([*allowed, *SPELLINGS.get(cls, ())]))
+
+
+def _wanted(cls: Any, path: str) -> str:
+    name = path.rsplit(".", 1)[-1]
+    docs = {f.name: f.metadata.get("doc", "") for f in attrs.fields(cls)}
+    return str(docs.get(name) or "a value for it")

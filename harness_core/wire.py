@@ -1,0 +1,103 @@
+"""Frozen values to JSON and back, by one rule set.
+
+Enums travel as their words, tuples as lists, and an optional field that is ``None`` is left out.  Reading is strict:
+no number is turned into text, no text into a number, and an unknown field is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import attrs
+from attrs import AttrsInstance
+from cattrs import Converter
+from cattrs.gen import make_dict_unstructure_fn, override
+
+JSON = Any  # dict[str, JSON] | list[JSON] | str | int | float | bool | None: mypy has no useful recursive alias here
+T = TypeVar("T")
+
+
+def exactly(kind: type, name: str) -> Any:
+    """A structure hook that takes values of exactly one type (``bool`` is not an ``int`` here)."""
+
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not kind:
+            raise TypeError(f"expected {name}")
+        return value
+
+    return hook
+
+
+def number(value: Any, _: Any) -> float:
+    """A structure hook for a JSON number."""
+    if type(value) not in (int, float):
+        raise TypeError("expected a number")
+    return float(value)
+
+
+def word(value: Any, kind: type[StrEnum]) -> StrEnum:
+    """A structure hook for a word of a closed vocabulary, spelled exactly."""
+    if type(value) is not str:
+        raise TypeError("expected text")
+    return kind(value)
+
+
+def make_converter(*, detailed: bool) -> Converter:
+    """A converter with the rules of this module; ``detailed`` collects every fault of an input instead of the first."""
+    made = Converter(detailed_validation=detailed, forbid_extra_keys=True)
+    made.register_structure_hook(str, exactly(str, "text"))
+    made.register_structure_hook(int, exactly(int, "a whole number"))
+    made.register_structure_hook(bool, exactly(bool, "true or false"))
+    made.register_structure_hook(float, number)
+    made.register_structure_hook_func(lambda t: isinstance(t, type) and issubclass(t, StrEnum), word)
+
+    def leave_out_none(cls: type[AttrsInstance]) -> Any:
+        optional: dict[str, Any] = {
+            f.name: override(omit_if_default=True) for f in attrs.fields(cls) if f.default is None
+        }
+        return make_dict_unstructure_fn(cls, made, **optional)
+
+    made.register_unstructure_hook_factory(attrs.has, leave_out_none)
+    return made
+
+
+_RECORDS = make_converter(detailed=False)
+
+
+def to_json(value: Any) -> JSON:
+    """A frozen value as JSON-able dicts, lists, text and numbers."""
+    return _RECORDS.unstructure(value)
+
+
+def from_json(value: JSON, kind: type[T]) -> T:
+    """The frozen value of ``kind`` that ``to_json`` made this of.
+
+    Raises whatever tells the mismatch (``TypeError``, ``ValueError``, ``KeyError`` or a cattrs error); the caller, who
+    knows where the JSON came from, turns it into the right kind of harness error.
+    """
+    return _RECORDS.structure(value, kind)
+
+
+def strict_json(text: str) -> Any:
+    """``json.loads`` without its leniencies: duplicate keys and non-finite numbers raise ``ValueError``."""
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) != len(items):
+            twice = sorted({key for key, _ in items if sum(key == other for other, _ in items) > 1})
+            raise ValueError(f"duplicate key {', '.join(map(repr, twice))}")
+        return found
+
+    def constant(word: str) -> Any:
+        raise ValueError(f"{word} is not a finite number")
+
+    decoded = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    canonical_json(decoded)  # refuses 1e999 and its like
+    return decoded
+
+
+def canonical_json(value: Any) -> str:
+    """The one spelling of a JSON value: keys sorted, no blanks, non-ASCII kept.  Raises ``ValueError`` on NaN and infinity."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
