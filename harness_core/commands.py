@@ -85,11 +85,16 @@ class SourceDraft:
 
 
 @frozen(kw_only=True)
-class EvidenceDraft(SourceDraft):
+class EvidenceDraft:
     """Evidence of any domain, as it is sent.  Role and access scope are needed for external sources alone."""
 
+    summary: Text = said("what it says")
+    source_ref: Text = said("where it is: URL, path, message")
     source_role: SourceRole | None = said("for external sources", None)
     access_scope: AccessScope | None = said("how much was inspected; for external sources", None)
+    authority_domain: AuthorityDomain = said("who vouches for it")
+    locator: Text | None = said("page, line, anchor", None)
+    limitation: Text | None = said("needed below full or data access", None)
 
 
 @frozen(kw_only=True)

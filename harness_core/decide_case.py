@@ -14,6 +14,7 @@ from harness_core.case import Case
 from harness_core.commands import (
     AutoResume,
     Close,
+    EvidenceDraft,
     LifecyclePause,
     Migrate,
     Open,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from harness_core.decider import Moment
 
 
-def evidence_of(draft: SourceDraft) -> Evidence:
+def evidence_of(draft: SourceDraft | EvidenceDraft) -> Evidence:
     """The evidence a draft describes.  Role and access scope are kept for external sources alone, where they mean something."""
     external = draft.authority_domain is AuthorityDomain.EXTERNAL_SOURCE
     return Evidence(

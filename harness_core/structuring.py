@@ -216,7 +216,7 @@ def _external(draft: SourceDraft) -> Found:
     return [("authority_domain", problem, AuthorityDomain.EXTERNAL_SOURCE.value)]
 
 
-def _source(draft: SourceDraft) -> Found:
+def _source(draft: SourceDraft | EvidenceDraft) -> Found:
     """External sources say what they are and how much was inspected; limited access says what it leaves open."""
     if draft.authority_domain is not AuthorityDomain.EXTERNAL_SOURCE:
         return []
@@ -263,10 +263,6 @@ CHECKS: Mapping[type, Callable[[Any], Found]] = {
 }
 
 
-def _is_word(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, StrEnum)
-
-
 def _is_object(kind: Any) -> bool:
     return get_origin(kind) is Mapping
 
@@ -281,15 +277,22 @@ def _is_optional(kind: Any) -> bool:
     return origin in (Union, UnionType) and type(None) in get_args(kind)
 
 
+PLAIN: Mapping[Any, Hook] = {
+    Text: _text,
+    ItemId: _item_id,
+    CaseId: _case_id,
+    EventId: _event_id,
+    str: _exactly(str, "text"),
+    int: _exactly(int, "a whole number"),
+    bool: _exactly(bool, "true or false"),
+}
+
+
 def _converter() -> Converter:
     made = make_converter(detailed=True)
-    texts: dict[Any, Hook] = {Text: _text, ItemId: _item_id, CaseId: _case_id, EventId: _event_id}
-    for kind, hook in texts.items():
+    for kind, hook in PLAIN.items():
         made.register_structure_hook(kind, hook)
-    made.register_structure_hook(str, _exactly(str, "text"))
-    made.register_structure_hook(int, _exactly(int, "a whole number"))
-    made.register_structure_hook(bool, _exactly(bool, "true or false"))
-    made.register_structure_hook_func(_is_word, _word)
+    made.register_structure_hook(StrEnum, _word)
     made.register_structure_hook_func(_is_object, _object)
     made.register_structure_hook_factory(_is_list, lambda kind: _list_of(made, kind))
     made.register_structure_hook_factory(_is_optional, lambda kind: _optional(made, kind))

@@ -51,7 +51,8 @@ def make_converter(*, detailed: bool) -> Converter:
     made.register_structure_hook(int, exactly(int, "a whole number"))
     made.register_structure_hook(bool, exactly(bool, "true or false"))
     made.register_structure_hook(float, number)
-    made.register_structure_hook_func(lambda t: isinstance(t, type) and issubclass(t, StrEnum), word)
+    made.register_structure_hook(StrEnum, word)
+    made.register_unstructure_hook(StrEnum, lambda word: word.value)
 
     def leave_out_none(cls: type[AttrsInstance]) -> Any:
         optional: dict[str, Any] = {
