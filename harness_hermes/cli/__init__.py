@@ -1,0 +1,28 @@
+"""The command ``epistemic-harness``.
+
+Every command takes ``--json`` and then prints exactly one JSON value on standard output.  Exit status: 0 for a yes, 1
+for a no (damage found, something not in place, an error), 2 for a command line that cannot be understood.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from . import cases, demo, doctor, plugin
+
+app = typer.Typer(
+    name="epistemic-harness",
+    help="Predictions before observations, captured by the host, kept in a tamper-evident Timeline.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.add_typer(cases.app, name="case")
+app.add_typer(plugin.app, name="plugin")
+app.command("doctor")(doctor.doctor)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

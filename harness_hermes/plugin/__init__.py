@@ -1,0 +1,72 @@
+"""Registration: two tools, one middleware, six hooks, one skill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness_core.schemas import TOOLS
+
+from .capture import Capture
+from .hosts import running_version
+from .lifecycle import LifecycleHooks
+from .lineage import Lineage
+from .log import log
+from .profiles import Profiles
+from .settings import DEFAULT_CHARS
+
+GENERATION = "0.1.0"
+"""The label of this code: logged at registration, and shown by ``epistemic_model`` list."""
+
+TOOLSET = "epistemic-harness"
+SKILL = Path(__file__).resolve().parent.parent / "skills" / "epistemic-inquiry" / "SKILL.md"
+
+
+def handler(name: str, profiles: Profiles, lineage: Lineage) -> Callable[..., str]:
+    """The host's handler of one tool: arguments and session id in, JSON text out; it never raises."""
+
+    def handle(args: Any, *, session_id: str | None = None, **_: Any) -> str:
+        harness = profiles.harness()
+        lineage.at_call(harness, session_id or "")
+        return harness.tool(name, args, session_id=session_id or "")
+
+    return handle
+
+
+def is_innermost(ctx: Any, middleware: Callable[..., Any]) -> bool:
+    """Whether ``middleware`` is the last one before the handler.
+
+    Hermes has no public answer.  Its manager keeps the middleware in calling order; where that list is not found as
+    expected the answer is no, and what depends on it counts as unproven.
+    """
+    chain = getattr(getattr(ctx, "_manager", None), "_middleware", None)
+    callbacks = chain.get("tool_execution") if isinstance(chain, dict) else None
+    return isinstance(callbacks, list) and callbacks[-1:] == [middleware]
+
+
+def register(ctx: Any) -> None:
+    """Register everything with a Hermes plugin context.  No file is touched before a tool or hook needs one."""
+    profiles, lineage, version = Profiles(), Lineage(), running_version()
+    for name, schema in TOOLS.items():
+        ctx.register_tool(
+            name=name,
+            toolset=TOOLSET,
+            schema=dict(schema),
+            handler=handler(name, profiles, lineage),
+            description=schema["description"],
+        )
+
+    capture = Capture(
+        profiles, lineage, version=version, innermost=lambda: is_innermost(ctx, capture.on_tool_execution)
+    )
+    hooks = LifecycleHooks(profiles, lineage, configured=lambda: ctx.get_config("injection_max_chars", DEFAULT_CHARS))
+    ctx.register_middleware("tool_execution", capture.on_tool_execution)
+    ctx.register_hook("pre_llm_call", hooks.on_pre_llm_call)
+    ctx.register_hook("post_tool_call", capture.on_post_tool_call)
+    ctx.register_hook("transform_tool_result", capture.on_transform_tool_result)
+    ctx.register_hook("subagent_stop", hooks.on_subagent_stop)
+    ctx.register_hook("on_session_reset", hooks.on_session_reset)
+    ctx.register_hook("on_session_finalize", hooks.on_session_finalize)
+    ctx.register_skill("epistemic-inquiry", SKILL)
+    log.info("registered", generation=GENERATION, host=version)

@@ -1,0 +1,201 @@
+"""Taking a committed probe's result from the host's own hands.
+
+One middleware surrounds every tool call; two hooks observe what the host hands over while it runs.  They meet in a
+``Scope``, which a context variable carries to the host's hook threads.  The first observation of a scope stands:
+
+1. ``post_tool_call`` inside the scope, or
+2. the input of ``transform_tool_result`` inside the scope, or
+3. what the middleware itself gets back, or the exception that came instead.
+
+Which of them is proven to be the handler's own result is for ``hosts.PROVEN`` to say.  Both hooks return None
+always, and the middleware returns what it got: nothing here changes, repeats or loses a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from attrs import define, field
+
+from harness_core.schemas import TOOLS
+from harness_core.vocabulary import Boundary, Provenance, ResultStatus
+from harness_store import Execution
+
+from .hosts import STATUS, is_proven
+from .lineage import Lineage
+from .log import harmless
+from .profiles import Profiles
+
+IDS = ("session_id", "task_id", "turn_id", "api_request_id", "tool_call_id")
+
+
+def correlation(tool_name: Any, ids: dict[str, Any]) -> tuple[str, ...]:
+    """What tells one call from another: the tool's name and the host's ids, absent ones as empty text."""
+    return (str(tool_name or ""), *(str(ids.get(name) or "") for name in IDS))
+
+
+@define(eq=False)
+class Scope:
+    """One execution of a committed probe, from the middleware's entry to its exit."""
+
+    key: tuple[str, ...]
+    args: Any
+    execution: Execution
+    version: str
+    innermost: bool
+    open: bool = field(default=True, init=False)
+    heard: bool = field(default=False, init=False)
+
+    def hear(self, boundary: Boundary, result: Any, status: Any, error_message: Any) -> None:
+        """Record what a hook was handed.  ``status`` is the host's word, absent on hosts that send none."""
+        self.heard = True
+        if not is_proven(self.version, boundary, self.key[0], status_given=bool(status), innermost=self.innermost):
+            self._unproven(boundary, result)
+            return
+        self.execution.observed(
+            result,
+            boundary=boundary,
+            provenance=Provenance.NATIVE_HANDLER_RESULT,
+            status=STATUS.get(str(status)) if status else None,
+            error_message=str(error_message or ""),
+        )
+
+    @harmless
+    def returned(self, result: Any) -> None:
+        """Record what the middleware got back: the display of a recorded result, or the result itself."""
+        self.open = False
+        if self.execution.finished:
+            self.execution.exposed(result)
+        elif not self.heard and is_proven(
+            self.version, Boundary.MIDDLEWARE_RETURN, self.key[0], status_given=False, innermost=self.innermost
+        ):
+            self.execution.observed(
+                result, boundary=Boundary.MIDDLEWARE_RETURN, provenance=Provenance.NATIVE_HANDLER_RESULT
+            )
+        else:
+            self._unproven(Boundary.MIDDLEWARE_RETURN, result)
+
+    @harmless
+    def raised(self, error: BaseException) -> None:
+        """Record an exception that came out of the call: the action may or may not have completed."""
+        self.open = False
+        error = getattr(error, "original", error)  # the host wraps what comes from below a middleware
+        text = f"{type(error).__name__}: {error}"
+        status = ResultStatus.UNKNOWN if isinstance(error, Exception) else ResultStatus.INTERRUPTED
+        self._unproven(Boundary.MIDDLEWARE_RETURN, text, status, text)
+
+    @harmless
+    def end(self) -> None:
+        """Finalise: from here on every hook of this scope is late, in whatever copied context it runs."""
+        self.open = False
+        self.execution.__exit__(None, None, None)
+
+    def _unproven(
+        self,
+        boundary: Boundary,
+        result: Any,
+        status: ResultStatus = ResultStatus.UNKNOWN,
+        error_message: str = "",
+    ) -> None:
+        self.execution.observed(
+            result, boundary=boundary, provenance=Provenance.UNKNOWN, status=status, error_message=error_message
+        )
+
+
+SCOPE: ContextVar[Scope | None] = ContextVar("epistemic_harness_scope", default=None)
+
+
+class Capture:
+    """The middleware and the two observing hooks of one registration.
+
+    ``version`` is the host's (``hosts.running_version``); ``innermost`` answers whether our middleware is the last
+    one before the handler.
+    """
+
+    def __init__(self, profiles: Profiles, lineage: Lineage, *, version: str, innermost: Callable[[], bool]) -> None:
+        self._profiles = profiles
+        self._lineage = lineage
+        self._version = version
+        self._innermost = innermost
+
+    def on_tool_execution(self, *, tool_name: str, args: Any, next_call: Callable[[Any], Any], **ids: Any) -> Any:
+        """Run the call exactly once and give back what it gave, recording it where it is a committed probe.
+
+        The one call that does not run is one that the harness refuses: a probe that would run a second time, or on a
+        damaged record.  It gets the refusal as an ordinary result.
+        """
+        scope = None if tool_name in TOOLS else self._begin(tool_name, args, ids)
+        if scope is None:
+            return next_call(args)
+        if scope.execution.blocked is not None:
+            scope.end()
+            return scope.execution.blocked
+        token = SCOPE.set(scope)
+        try:
+            result = next_call(args)
+        except BaseException as error:
+            scope.raised(error)
+            raise
+        else:
+            scope.returned(result)
+            return result
+        finally:
+            SCOPE.reset(token)
+            scope.end()
+
+    @harmless
+    def _begin(self, tool_name: str, args: Any, ids: dict[str, Any]) -> Scope | None:
+        """The scope of a call that has something to record or to refuse, else None."""
+        session_id = str(ids.get("session_id") or "")
+        if not session_id:
+            return None
+        harness = self._profiles.harness()
+        self._lineage.at_call(harness, session_id)
+        execution = harness.execution(
+            tool_name=tool_name, args=args, **{name: str(ids.get(name) or "") for name in IDS}
+        ).__enter__()
+        if not execution.recording and execution.blocked is None:
+            execution.__exit__(None, None, None)
+            return None
+        return Scope(correlation(tool_name, ids), args, execution, self._version, self._innermost())
+
+    @harmless
+    def on_post_tool_call(
+        self,
+        *,
+        tool_name: str = "",
+        args: Any = None,
+        result: Any = None,
+        status: Any = None,
+        error_message: Any = None,
+        **ids: Any,
+    ) -> None:
+        """Hear the host report a finished call."""
+        self._hear(Boundary.POST_TOOL_CALL, tool_name, args, result, status, error_message, ids)
+
+    @harmless
+    def on_transform_tool_result(
+        self,
+        *,
+        tool_name: str = "",
+        args: Any = None,
+        result: Any = None,
+        status: Any = None,
+        error_message: Any = None,
+        **ids: Any,
+    ) -> None:
+        """Hear the host offer a result for rewriting; it is never rewritten here."""
+        self._hear(Boundary.TRANSFORM_TOOL_RESULT_INPUT, tool_name, args, result, status, error_message, ids)
+
+    @staticmethod
+    def _hear(
+        boundary: Boundary, tool_name: str, args: Any, result: Any, status: Any, error: Any, ids: dict[str, Any]
+    ) -> None:
+        scope = SCOPE.get()
+        # A nested, replayed, late or rewritten call is not the one that was committed: it is left alone.
+        if scope is None or not scope.open or scope.key != correlation(tool_name, ids) or scope.args != args:
+            return
+        if not scope.heard:
+            scope.hear(boundary, result, status, error)

@@ -1,0 +1,56 @@
+"""Logging for the plugin: structlog's calls, the host's own handlers."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import structlog
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logging.getLogger("harness_hermes").addHandler(logging.NullHandler())
+
+log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+    logging.getLogger("harness_hermes"),
+    wrapper_class=structlog.stdlib.BoundLogger,
+    processors=[
+        structlog.stdlib.filter_by_level,
+        structlog.processors.format_exc_info,
+        structlog.processors.KeyValueRenderer(key_order=["event"], drop_missing=True),
+    ],
+)
+
+_reported: set[tuple[str, str, str]] = set()
+
+
+def report(what: str, error: Exception) -> None:
+    """Log a failure of our own: the first of its kind with its trace, every repetition at debug level."""
+    kind = (what, type(error).__name__, str(error)[:200])
+    if kind in _reported:
+        log.debug("failed again", what=what, error=str(error))
+        return
+    if len(_reported) >= 1000:
+        _reported.clear()
+    _reported.add(kind)
+    log.warning("failed, the turn goes on", what=what, exc_info=error)
+
+
+def harmless(function: Callable[P, T]) -> Callable[P, T | None]:
+    """Make a failure of ours cost the host nothing: it is logged and answered with None.
+
+    Only for bookkeeping.  Nothing that runs the host's own work may stand inside such a function.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T | None:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - an own failure of any kind must not reach the host's turn
+            report(function.__qualname__, error)
+            return None
+
+    return call

@@ -1,0 +1,45 @@
+"""Which store a call belongs to: one under each Hermes profile's home."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from harness_store import Harness
+
+FOLDER = "epistemic-harness"
+
+
+def hermes_home() -> Path:
+    """The home of the profile in force: what the host says, else ``HERMES_HOME``, else ``~/.hermes``."""
+    if "hermes_cli" in sys.modules:  # a gateway serves several profiles from one process and knows which one this is
+        from hermes_constants import get_hermes_home
+
+        return Path(get_hermes_home())
+    return Path(os.environ.get("HERMES_HOME", "").strip() or "~/.hermes").expanduser()
+
+
+class Profiles:
+    """The harness of the profile in force, built when it is first asked for and kept."""
+
+    def __init__(self) -> None:
+        self._harnesses: dict[Path, Harness] = {}
+        self._lock = threading.Lock()
+
+    def harness(self) -> Harness:
+        """The harness over ``<home>/epistemic-harness``.  Building one touches no file."""
+        root = hermes_home() / FOLDER
+        found = self._harnesses.get(root)
+        if found is None:
+            with self._lock:
+                found = self._harnesses.setdefault(root, Harness(root, host=True))
+        return found
+
+    def close(self) -> None:
+        """Close every harness; the next call builds anew."""
+        with self._lock:
+            harnesses, self._harnesses = self._harnesses, {}
+        for harness in harnesses.values():
+            harness.close()

@@ -1,0 +1,116 @@
+"""The contract of the host that every row of the table of proven boundaries rests on.
+
+A spy plugin, without ours, writes down which seam of a real Hermes sees what.  A second plugin rewrites every result,
+so that raw and rewritten texts cannot be mistaken for each other.  When one of these tests fails on a new version of
+the host, the row of that version must not be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from harness_hermes.demo.scripted import Call, Turn, play
+from harness_hermes.plugin.hosts import PROVEN
+from tests.hermes.host import BLOCKER, REWRITER, SPY, Profile, Run
+
+pytestmark = pytest.mark.hermes
+
+
+def bridged(name: str, arguments: Mapping[str, Any]) -> Call:
+    """A call of a deferred tool, through the host's bridge."""
+    return Call("tool_call", {"calls": [{"name": name, "arguments": arguments}]})
+
+
+INLINE = {
+    "clarify": Call("clarify", {"questions": [{"question": "which?", "choices": ["a", "b"]}]}),
+    "memory": Call("memory", {"action": "add", "target": "memory", "content": "the sky is blue"}),
+    "todo_list": bridged("todo_list", {"todos": [{"id": "1", "content": "look", "status": "pending"}]}),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One run with a sequential read, each inline tool, a failing read and a parallel batch."""
+    profile = Profile(tmp_path_factory.mktemp("order"), harness=False, plugins={"a-rewriter": REWRITER, "spy": SPY})
+    one, two, three = (str(profile.file(f"{name}.txt", f"in {name}\n")) for name in ("one", "two", "three"))
+    return profile.run(
+        play(
+            Turn("alone", [Call("read_file", {"path": one}, "alone")]),
+            *(Turn(name, [call]) for name, call in INLINE.items()),
+            Turn("missing", [Call("read_file", {"path": str(profile.home / "absent.txt")}, "missing")]),
+            Turn("both", [Call("read_file", {"path": two}, "two"), Call("read_file", {"path": three}, "three")]),
+            Turn("done"),
+        )
+    )
+
+
+def seams(run: Run, call_id: str) -> list[tuple[str, bool, str]]:
+    """Of one call: the seams in order, whether inside the execution, and "raw" or "rewritten" by what they saw."""
+    return [
+        (line["seam"], line["inside"], "rewritten" if line["result"] == "REWRITTEN" else "raw")
+        for line in run.seen
+        if line["ids"][-1] == call_id and line["seam"] != "before"
+    ]
+
+
+def test_one_registry_tool_alone_hands_its_raw_result_to_transform_tool_result_inside_the_execution(run: Run) -> None:
+    """With a plugin that rewrites results loaded before ours, ours is still handed what the handler returned."""
+    assert seams(run, "alone") == [
+        ("transform", True, "raw"),
+        ("after", False, "rewritten"),
+        ("post", False, "rewritten"),
+    ]
+    line = next(line for line in run.seams("read_file") if line["seam"] == "transform")
+    assert "1|in one" in line["result"]
+    assert line["status"] == "ok"
+
+
+def test_a_failing_registry_tool_carries_the_hosts_own_word_for_it(run: Run) -> None:
+    """The seam that counts as proven brings the status ``error`` for a read of a file that is not there."""
+    line = next(line for line in run.seen if line["ids"][-1] == "missing" and line["seam"] == "transform")
+    assert line["inside"]
+    assert line["status"] == "error"
+
+
+@pytest.mark.parametrize("tool", sorted(INLINE))
+def test_a_tool_the_agent_runs_itself_gives_its_raw_result_to_the_middleware(run: Run, tool: str) -> None:
+    """For inline tools both hooks fire only after the middleware, which got the raw result."""
+    call_id = run.seams(tool)[0]["ids"][-1]
+    assert seams(run, call_id) == [("after", False, "raw"), ("post", False, "raw"), ("transform", False, "raw")]
+
+
+def test_the_table_lists_no_inline_tool_without_a_contract() -> None:
+    """Every tool that a row names is one that the test above runs."""
+    named = {tool for rows in PROVEN.values() for row in rows for tool in row.tools}
+    assert named == set(INLINE)
+
+
+@pytest.mark.parametrize("call_id", ["two", "three"])
+def test_a_parallel_batch_reports_each_raw_result_inside_its_own_execution(run: Run, call_id: str) -> None:
+    """In a batch, post_tool_call sees the raw result inside the execution, before anything rewrites it."""
+    assert seams(run, call_id) == [("post", True, "raw"), ("transform", True, "raw"), ("after", False, "rewritten")]
+    line = next(line for line in run.seen if line["ids"][-1] == call_id and line["seam"] == "post")
+    assert f"1|in {call_id}" in line["result"]
+    assert line["status"] == "ok"
+
+
+def test_every_seam_of_a_call_carries_the_same_ids(run: Run) -> None:
+    """Session, task, turn, API request and tool call ids are all there, and agree between the seams of one call."""
+    for call_id in ("alone", "two", "three"):
+        ids = {tuple(line["ids"]) for line in run.seen if line["ids"][-1] == call_id}
+        assert len(ids) == 1
+        assert all(ids.pop())
+
+
+def test_a_blocked_call_is_reported_inside_the_execution(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A call that another plugin blocks is reported as blocked at post_tool_call, inside the execution."""
+    profile = Profile(tmp_path_factory.mktemp("blocked"), harness=False, plugins={"blocker": BLOCKER, "spy": SPY})
+    path = str(profile.file("one.txt", "in one"))
+    run = profile.run(play(Turn("read", [Call("read_file", {"path": path}, "blocked")]), Turn("done")))
+    assert [seam for seam, *_ in seams(run, "blocked")] == ["post", "after"]
+    post = next(line for line in run.seen if line["seam"] == "post")
+    assert post["inside"]
+    assert post["status"] == "blocked"
