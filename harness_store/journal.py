@@ -190,10 +190,10 @@ class Writer(Generic[S]):
             raise ValueError("the projection does not name its head")
 
         self._journal._seen = None  # until it is acknowledged this process knows nothing for certain
+        if seen.log is None:
+            self._make_log()
         self._commit(sealed.data, seen.position.end)
         with reporting(f"acknowledging a transition of {name}", written="yes"):
-            if seen.position.count == 0:
-                self._disk.sync_folder(files.folder)
             write_durably(self._disk, files.projection, projection)
             stats = self._disk.stat(files.log), self._disk.stat(files.projection)
         digest = seen.digest.copy()
@@ -294,10 +294,17 @@ class Writer(Generic[S]):
         self._disk.sync_folder(self._files.folder)
         log.warning("tail_cut", case=self._files.folder.name, bytes=len(tail), kept=path.name)
 
+    def _make_log(self) -> None:
+        # Its name is durable before its first bytes are: then the sync of the log alone commits, here as always.
+        with reporting(f"opening {self._journal.name}"):
+            with opened(self._disk, self._files.log, create=True):
+                pass
+            self._disk.sync_folder(self._files.folder)
+
     def _commit(self, data: bytes, end: int) -> None:
         """Put ``data`` at the ``end`` of the log, durably, or leave the log as it was."""
         doing = f"writing to {self._journal.name}"
-        with reporting(doing), opened(self._disk, self._files.log, create=True) as fd:
+        with reporting(doing), opened(self._disk, self._files.log, write=True) as fd:
             try:
                 self._disk.write(fd, data, end)
                 self._disk.sync(fd)

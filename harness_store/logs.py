@@ -16,7 +16,6 @@ log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
     logging.getLogger("harness_store"),
     processors=[
         structlog.stdlib.filter_by_level,
-        structlog.stdlib.add_log_level,
         structlog.processors.format_exc_info,
         structlog.processors.KeyValueRenderer(key_order=["event"], sort_keys=True),
     ],
