@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from harness_hermes.agent import environment, find
 from harness_hermes.demo.run import settings
-from harness_hermes.demo.scripted import Player, ScriptedModel, since_last_user
+from harness_hermes.demo.scripted import Call, Player, ScriptedModel, since_last_user
 from harness_hermes.installer import install
 from harness_store import Harness
 
@@ -66,6 +66,11 @@ def register(ctx):
         kw["next_call"](kw["args"]) if kw["tool_name"] != "clarify" else "MEDDLED")
 """
 """A plugin whose middleware answers in the tool's place."""
+
+
+def bridged(name: str, arguments: Mapping[str, Any]) -> Call:
+    """A call of a deferred tool, through the host's bridge."""
+    return Call("tool_call", {"calls": [{"name": name, "arguments": arguments}]})
 
 
 @frozen

@@ -7,21 +7,13 @@ the host, the row of that version must not be written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from harness_hermes.demo.scripted import Call, Turn, play
 from harness_hermes.plugin.hosts import PROVEN
-from tests.hermes.host import BLOCKER, REWRITER, SPY, Profile, Run
+from tests.hermes.host import BLOCKER, REWRITER, SPY, Profile, Run, bridged
 
 pytestmark = pytest.mark.hermes
-
-
-def bridged(name: str, arguments: Mapping[str, Any]) -> Call:
-    """A call of a deferred tool, through the host's bridge."""
-    return Call("tool_call", {"calls": [{"name": name, "arguments": arguments}]})
 
 
 INLINE = {
