@@ -271,10 +271,11 @@ class Discard(OnCase):
 
 @frozen(kw_only=True)
 class Start:
-    """The host is about to run the committed tool.  ``args_sha256`` is the keyed digest of the actual arguments."""
+    """The host is about to run the committed tool.  ``actual`` is the keyed digest of the actual arguments."""
 
+    probe_id: str
     tool_name: str
-    args_sha256: str
+    actual: Commitment
     correlation: Correlation = Correlation()
 
 

@@ -74,6 +74,7 @@ def commit(case: Case, command: Commit, moment: Moment) -> Sequence[Payload]:
         tool_args=command.tool_args,
         tool_args_sha256=command.commitment.sha256,
         tool_args_commitment_scheme=command.commitment.scheme,
+        tool_args_key_id=command.commitment.key_id,
         predicted_outcomes=tuple(
             PredictedOutcome(outcome=o.outcome, meaning=o.meaning) for o in command.predicted_outcomes
         ),
@@ -101,15 +102,15 @@ def _tool_faults(command: Commit) -> Sequence[Fault]:
 
 def start(case: Case, command: Start, moment: Moment) -> Sequence[Payload]:
     require(case, ALLOWED[EventType.PROBE_STARTED])
-    probe = _probe(case)
+    probe = _same_probe(case, command.probe_id)
     ids = command.correlation
     return [
         ProbeStarted(
             probe_id=probe.probe_id,
             tool_name=command.tool_name,
-            args_sha256=command.args_sha256,
+            args_sha256=command.actual.sha256,
             committed_args_sha256=probe.tool_args_sha256,
-            args_match_commitment=command.args_sha256 == probe.tool_args_sha256,
+            args_match_commitment=probe.commitment.matches(command.actual),
             task_id=ids.task_id or None,
             tool_call_id=ids.tool_call_id or None,
             turn_id=ids.turn_id or None,

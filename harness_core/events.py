@@ -74,13 +74,13 @@ class ProbeCommitted:
 
 @frozen(kw_only=True)
 class ProbeStarted:
-    """The host began the committed action."""
+    """The host began the committed action.  ``args_match_commitment`` is left out where it cannot be told."""
 
     probe_id: str
     tool_name: str
     args_sha256: str
     committed_args_sha256: str
-    args_match_commitment: bool
+    args_match_commitment: bool | None = None
     task_id: str | None = None
     tool_call_id: str | None = None
     turn_id: str | None = None

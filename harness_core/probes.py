@@ -31,10 +31,20 @@ class PredictedOutcome:
 
 @frozen(kw_only=True)
 class Commitment:
-    """A keyed digest of a tool's exact arguments (HMAC-SHA-256, hex), made by the store before redaction."""
+    """A keyed digest of a tool's exact arguments (HMAC-SHA-256, hex), made by the store before redaction.
+
+    ``key_id`` tells keys apart without telling anything of them: digests under different keys cannot be compared.
+    """
 
     sha256: str
+    key_id: str = ""
     scheme: str = COMMITMENT_SCHEME
+
+    def matches(self, other: Commitment) -> bool | None:
+        """Whether both are of the same arguments; None where that cannot be told."""
+        if (self.key_id, self.scheme) != (other.key_id, other.scheme):
+            return None
+        return self.sha256 == other.sha256
 
 
 @frozen(kw_only=True)
@@ -74,6 +84,7 @@ class Probe:
     tool_args: Mapping[str, Any]
     tool_args_sha256: str
     tool_args_commitment_scheme: str
+    tool_args_key_id: str = ""
     predicted_outcomes: tuple[PredictedOutcome, ...]
     would_change_belief: str
     why_this_action: str
@@ -94,3 +105,10 @@ class Probe:
     execution_result_status: ResultStatus | None = None
     display_result_status: ResultStatus | None = None
     result_sha256: str | None = None
+
+    @property
+    def commitment(self) -> Commitment:
+        """The digest its arguments were committed under."""
+        return Commitment(
+            sha256=self.tool_args_sha256, key_id=self.tool_args_key_id, scheme=self.tool_args_commitment_scheme
+        )

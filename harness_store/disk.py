@@ -300,6 +300,17 @@ def write_durably(disk: Disk, path: Path, data: bytes, *, temporary: Path | None
     disk.sync_folder(path.parent)
 
 
+def write_undurably(disk: Disk, path: Path, data: bytes) -> None:
+    """As ``write_durably`` without the syncs: for what can be made again.  A reader finds the old content or the new."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    fd = _create_afresh(disk, temporary)
+    try:
+        disk.write(fd, data, 0)
+    finally:
+        disk.close(fd)
+    disk.replace(temporary, path)
+
+
 def _create_afresh(disk: Disk, path: Path) -> int:
     # A leftover of a killed process is taken away, not emptied: its inode may have become another name's by then.
     while True:

@@ -1,0 +1,53 @@
+"""Redaction of a whole request before anything of it is decided or kept.
+
+Every free text of the request is redacted, whatever field it stands in; what the arguments of a probe keep under a
+secret's name is scrubbed from the other texts of the same call too.  Ids are treated as texts, the same id always
+alike, so that references still fit; a case id cannot be redacted, since it names a folder, and is refused instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import attrs
+
+from harness_core.commands import Commit, Request
+from harness_core.errors import Fault, refused
+from harness_core.redaction import redact_text, redact_value, secret_values
+
+T = TypeVar("T", bound=Request)
+CASE_IDS = frozenset({"case_id", "prior_case_ids", "evidence_case_ids"})
+
+
+def cleaned(request: T) -> T:
+    """The request with every secret redacted.  Raises ``Refused`` where a case id looks like a secret."""
+    secrets = secret_values(request.tool_args) if isinstance(request, Commit) else frozenset[str]()
+    faults: list[Fault] = []
+    clean: T = _clean(request, "", secrets, faults)
+    if faults:
+        raise refused("invalid_arguments", *faults)
+    return clean
+
+
+def _clean(value: Any, path: str, secrets: frozenset[str], faults: list[Fault]) -> Any:
+    if isinstance(value, StrEnum):
+        return value
+    if isinstance(value, str):
+        return redact_text(value, secrets)
+    if isinstance(value, tuple):
+        return tuple(_clean(item, f"{path}[{n}]", secrets, faults) for n, item in enumerate(value))
+    if attrs.has(type(value)):
+        changed = {}
+        for f in attrs.fields(type(value)):
+            where = f"{path}.{f.name}" if path else f.name
+            before = getattr(value, f.name)
+            after = _clean(before, where, secrets, faults)
+            if f.name in CASE_IDS and after != before:
+                faults.append(Fault(where, "looks like a secret", "another case id"))
+            changed[f.name] = after
+        return attrs.evolve(value, **changed)
+    if isinstance(value, Mapping):
+        return redact_value(dict(value), secrets)
+    return value

@@ -1,0 +1,15 @@
+"""The store of the epistemic harness: Timelines on disk, crash-safe, and the engine that embeds the core.
+
+``Harness`` is the one object an embedder needs::
+
+    from harness_store import Harness
+
+    harness = Harness(root)
+    harness.model({"operation": "open", "case_id": "c1", "top_unknown": "..."}, session_id="s1")
+"""
+
+from harness_core.errors import Damaged, HarnessError, Refused, Unavailable
+from harness_store.engine import GENERATION, Harness
+from harness_store.execution import Execution
+
+__all__ = ["GENERATION", "Damaged", "Execution", "Harness", "HarnessError", "Refused", "Unavailable"]

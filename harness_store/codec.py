@@ -1,0 +1,67 @@
+"""What the journal needs to know of the domain: how records fold into a case, and how a case becomes ``case.md``.
+
+The folded state carries its audit along: each step is checked once, when it is folded, so that a verification from the
+first record to the last says everything that is wrong with the whole Timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from harness_core.case import Case, document
+from harness_core.errors import Damaged
+from harness_core.events import Event
+from harness_core.evolution import evolve
+from harness_core.invariants import Step, Violation, check_step
+
+from .heads import Head
+from .projection import render
+
+
+@frozen
+class Audited:
+    """A case as its Timeline gives it, and every invariant that some step of the Timeline broke."""
+
+    case: Case
+    violations: tuple[Violation, ...] = ()
+
+
+def audited(state: Audited | None, events: Iterable[Event]) -> Audited | None:
+    """Continue a state by events, checking each step."""
+    for event in events:
+        before = None if state is None else state.case
+        after = evolve(before, event)
+        found = check_step(Step(before, event, after))
+        state = Audited(after, (*(() if state is None else state.violations), *found))
+    return state
+
+
+class CaseCodec:
+    """The journal's codec for cases (see ``case_files.Codec``)."""
+
+    def fold(self, state: Audited | None, records: Sequence[Mapping[str, Any]]) -> Audited:
+        folded = audited(state, map(_event, records))
+        if folded is None:
+            raise ValueError("a fold goes over at least one record")
+        return folded
+
+    def project(self, state: Audited, head: Head) -> str:
+        return render(document(state.case), head)
+
+    def matches(self, state: Audited, block: Mapping[str, Any]) -> bool:
+        return {name: value for name, value in block.items() if name != "integrity"} == document(state.case)
+
+
+def _event(record: Mapping[str, Any]) -> Event:
+    try:
+        return Event.from_record(record)
+    except Exception as error:  # whatever structuring raises, the record's meaning is lost and its bytes are intact
+        where = f"events.jsonl, {record.get('event_id')}"
+        raise Damaged(
+            f"{where}: its hash holds and it is no event this release knows ({type(error).__name__})",
+            code="record_meaningless",
+            where=where,
+        ) from error

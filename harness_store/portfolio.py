@@ -1,0 +1,309 @@
+"""All cases of a store: their journals, what they look like to a reader, and what can be learned from the closed ones.
+
+Reading never changes a byte.  A damaged case concerns nobody but those who ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from harness_core.case import Case, document, summary_of
+from harness_core.commands import List
+from harness_core.errors import Damaged, Fault, HarnessError, Refused, Unavailable, refused
+from harness_core.model import Lesson, Model
+from harness_core.replay import Findings, report
+from harness_core.retrieval import select
+from harness_core.structuring import is_case_id
+from harness_core.transfer import lesson_of
+
+from . import artifacts
+from .case_files import LOG, PROJECTION
+from .codec import Audited, CaseCodec
+from .disk import Disk, make_folder, read_file, reporting, write_undurably
+from .heads import Block, read_block
+from .journal import Journal, Report
+from .layout import Layout
+from .logs import log
+from .projection import render
+from .records import scan
+
+MOST_LESSONS = 3
+"""Lessons that are retrieved by themselves (seed, "Closure and transfer")."""
+
+
+@frozen
+class View:
+    """A case as a reader gets it: its document, its audit, and the state behind them where there is one."""
+
+    document: Mapping[str, Any]
+    replay: Mapping[str, Any]
+    case: Case | None
+
+
+class Portfolio:
+    """The cases under ``layout``.  Safe to share among threads."""
+
+    def __init__(self, disk: Disk, layout: Layout) -> None:
+        self._disk = disk
+        self._layout = layout
+        self._codec = CaseCodec()
+        self._journals: dict[str, Journal[Audited]] = {}
+
+    def journal(self, case_id: str) -> Journal[Audited]:
+        """The journal of a case, which need not exist yet."""
+        found = self._journals.get(case_id)
+        if found is None:
+            made: Journal[Audited] = Journal(self._disk, self._layout.case(case_id), self._codec)
+            found = self._journals.setdefault(case_id, made)
+        return found
+
+    def ids(self) -> Sequence[str]:
+        """The ids of everything that looks like a case, sorted."""
+        with reporting("listing the cases"):
+            if self._disk.stat(self._layout.cases) is None:
+                return ()
+            names = self._disk.listdir(self._layout.cases)
+            return tuple(
+                name
+                for name in names
+                if is_case_id(name) and (found := self._disk.stat(self._layout.case(name))) and found.kind == "folder"
+            )
+
+    def now(self, case_id: str, wait: float | None = None) -> Case | None:
+        """The case as its Timeline now gives it, taken over under its lock; ``None`` where it was never opened.
+
+        Raises ``Damaged`` and ``Unavailable``."""
+        with self.journal(case_id).lock(wait) as writer:
+            state = writer.refresh().state
+        return None if state is None else state.case
+
+    def readable(self) -> Iterator[Case]:
+        """Every case as far as it can be read; of a damaged one that is the part before the damage."""
+        for case_id in self.ids():
+            try:
+                state = self._readable(case_id)
+            except Unavailable as error:
+                log.warning("case_unreadable", case=case_id, error=str(error))
+                continue
+            if state is not None:
+                yield state.case
+
+    def _readable(self, case_id: str) -> Audited | None:
+        try:
+            return self.journal(case_id).read().state
+        except Damaged:
+            return self.journal(case_id).verify().snapshot.state
+
+    def require(self, case_id: str) -> None:
+        """Refuse an id that no case has."""
+        with reporting(f"looking for case {case_id}"):
+            if self._disk.stat(self._layout.case(case_id)) is None:
+                raise no_case(case_id)
+
+    def believed(self, case_id: str) -> tuple[Audited | None, str]:
+        """The case as far as it can be believed, and what is wrong with the rest (empty where nothing is)."""
+        try:
+            return self.journal(case_id).read().state, ""
+        except Damaged as error:
+            return self.journal(case_id).verify().snapshot.state, str(error)
+
+    def records(self, case_id: str) -> Sequence[Mapping[str, Any]]:
+        """The records of a case's log, as far as they can be believed.  Raises ``Refused(code="no_case")``."""
+        self.require(case_id)
+        with reporting(f"reading case {case_id}"):
+            found = read_file(self._disk, self._layout.case(case_id) / LOG)
+        return scan(found[0]).records if found else ()
+
+    def archive(self, case: Case) -> None:
+        """Keep the case as it is at this version of its model, for people.  Not synced: the Timeline has it all."""
+        journal = self.journal(case.case_id)
+        folder = self._layout.case(case.case_id) / "archive"
+        path = folder / f"case-v{case.version:04d}.md"
+        with reporting(f"archiving version {case.version} of case {case.case_id}"):
+            make_folder(self._disk, folder)
+            write_undurably(self._disk, path, render(document(case), journal.read().head).encode())
+
+    # --- one case, as a reader gets it ---
+
+    def glance(self, case_id: str) -> View:
+        """The acknowledged case, verified as far as this process has not seen it; the whole of it where something is
+        odd.  Raises ``Refused(code="no_case")``, ``Damaged`` where nothing can be read, ``Unavailable``."""
+        try:
+            state = self.journal(case_id).read().state
+        except Damaged:
+            return self.view(case_id)
+        if state is None:
+            raise no_case(case_id)
+        return self.after_write(state)
+
+    def after_write(self, state: Audited) -> View:
+        """The view of a state whose bytes this process has just written or verified."""
+        return View(document(state.case), report(state.case, state.violations), state.case)
+
+    def view(self, case_id: str) -> View:
+        """The case verified from its first byte to its last, with everything that is wrong said in ``replay``.
+
+        Raises ``Refused(code="no_case")``, ``Damaged`` where nothing of it can be read, ``Unavailable``.
+        """
+        found = self.journal(case_id).verify()
+        state = found.snapshot.state
+        if state is None:
+            return self._unverified(case_id, found)
+        marks = findings_of(found, self.artifact_faults(state.case))
+        return View(document(state.case), report(state.case, state.violations, marks), state.case)
+
+    def _unverified(self, case_id: str, found: Report[Audited]) -> View:
+        """What ``case.md`` says, where no record can be believed, named as what it is."""
+        if not found.findings:
+            raise no_case(case_id)
+        marks = findings_of(found, ())
+        block = self._block(case_id)
+        if block is None or block.content.get("case_id") != case_id:
+            raise damaged(case_id, found)
+        shown = {name: value for name, value in block.content.items() if name != "integrity"}
+        reason = f"Timeline integrity failure: {marks.timeline or marks.snapshot}"
+        replay = {
+            "usable": False,
+            "reason": reason,
+            "problems": [reason],
+            "timeline": {"valid": False, "event_count": 0, "error": marks.timeline},
+            "case_snapshot": {"valid": False, "error": "no record is left to hold it against"},
+            "artifacts": {"valid": True, "errors": []},
+            "accounting": {},
+            "violations": [],
+        }
+        return View(shown, replay, None)
+
+    def _block(self, case_id: str) -> Block | None:
+        with reporting(f"reading case {case_id}"):
+            try:
+                found = read_file(self._disk, self._layout.case(case_id) / PROJECTION)
+            except IsADirectoryError:
+                return None
+        read = read_block(found[0].decode("utf-8", "replace")) if found else None
+        return read if isinstance(read, Block) else None
+
+    def artifact_faults(self, case: Case) -> tuple[str, ...]:
+        """What is wrong with the kept observations of a case, one sentence each."""
+        folder = self._layout.case(case.case_id)
+        faults = []
+        for event_id, kept in sorted(case.artifacts.items()):
+            stored = artifacts.Artifact(kept.path, kept.sha256, kept.bytes)
+            wrong = artifacts.check_artifact(self._disk, folder, stored)
+            if wrong is not None:
+                faults.append(f"{kept.path} of {event_id}: {wrong}")
+        return tuple(faults)
+
+    # --- all of them ---
+
+    def listing(self, request: List) -> dict[str, Any]:
+        """The ``list`` answer, less ``runtime``: newest update first, damaged cases by id under ``case_errors``."""
+        entries, errors = [], {}
+        for case_id in self.ids():
+            try:
+                state = self.journal(case_id).read().state
+            except HarnessError as error:
+                errors[case_id] = str(error)
+                continue
+            if state is not None:
+                entries.append(summary_of(document(state.case)))
+        chosen = [entry for entry in entries if _matches(entry, request)]
+        chosen.sort(key=lambda entry: (entry["updated_at"], entry["case_id"]), reverse=True)
+        return {
+            "returned": len(chosen[: request.limit]),
+            "total_matching": len(chosen),
+            "filters": {
+                "status": None if request.status_filter is None else request.status_filter.value,
+                "session_id": (request.session_id_filter or "").strip() or None,
+                "limit": request.limit,
+            },
+            "cases": chosen[: request.limit],
+            "case_errors": errors,
+        }
+
+    # --- what closed cases taught ---
+
+    def imported(self, case_ids: Sequence[str]) -> tuple[Lesson, ...]:
+        """The lessons of explicitly named cases: all of them, or ``Refused`` with what is wrong with each."""
+        faults, lessons = [], []
+        for number, case_id in enumerate(dict.fromkeys(case_ids)):
+            found = self.source(case_id)
+            if isinstance(found, str):
+                send = "ids of closed, replay-valid cases that recorded a lesson"
+                faults.append(Fault(f"prior_case_ids[{number}]", f"{case_id} {found}", send))
+            else:
+                lessons.append(found)
+        if faults:
+            raise refused("invalid_arguments", *faults)
+        return tuple(lessons)
+
+    def source(self, case_id: str) -> Lesson | str:
+        """The lesson of a closed case whose whole record holds, or why there is none to be had."""
+        try:
+            view = self.view(case_id)
+        except Refused:
+            return "is no case of this store"
+        except HarnessError as error:
+            return f"is damaged (integrity): {error}"
+        if view.case is None or not view.replay["usable"]:
+            # The reason also tells an unfinished case, but its status is the plainer answer.
+            if view.case is not None and view.case.closure is None and view.replay["timeline"]["valid"]:
+                return "is not closed"
+            return f"is not replay-valid: {view.replay['reason']}"
+        if view.case.closure is None:
+            return "is not closed"
+        return lesson_of(view.case) or "was closed without a lesson"
+
+    def related(self, model: Model, skip: str) -> tuple[Lesson, ...]:
+        """At most three lessons of closed, replay-valid cases that are lexically near to a new model."""
+        texts = (model.top_unknown, model.decision, *(claim.text for _, claim in model.claims()))
+        candidates: dict[str, Lesson] = {}
+        for case in self.readable():
+            lesson = lesson_of(case)
+            if lesson is not None and case.case_id != skip:
+                candidates[case.case_id] = lesson
+        query = "\n".join(texts)
+        near = select(query, ((key, f"{c.lesson}\n{c.scope}") for key, c in candidates.items()), limit=len(candidates))
+        chosen: list[Lesson] = []
+        for case_id, relevance in near:
+            sound = self.source(case_id)
+            if isinstance(sound, Lesson):
+                chosen.append(evolve(sound, relevance=relevance))
+            if len(chosen) == MOST_LESSONS:
+                break
+        return tuple(chosen)
+
+
+def _matches(entry: Mapping[str, Any], request: List) -> bool:
+    wanted = (request.session_id_filter or "").strip()
+    return (request.status_filter is None or entry["status"] == request.status_filter.value) and (
+        not wanted or wanted in entry["session_ids"]
+    )
+
+
+def findings_of(found: Report[Audited], artifact_faults: Sequence[str]) -> Findings:
+    """What the journal found, told apart by the file it concerns."""
+    projection = [str(f) for f in found.findings if f.where == PROJECTION]
+    rest = [str(f) for f in found.findings if f.where != PROJECTION]
+    return Findings(timeline="; ".join(rest), snapshot="; ".join(projection), artifacts=tuple(artifact_faults))
+
+
+def damaged(case_id: str, found: Report[Audited]) -> Damaged:
+    """What a verification found, as an error."""
+    first = found.findings[0]
+    text = f"case {case_id}: {'; '.join(map(str, found.findings))}"
+    return Damaged(text, code=first.code, where=str(first), works="other cases are not concerned")
+
+
+def raise_findings(case_id: str, found: Report[Audited]) -> None:
+    """Raise ``Damaged`` for what a verification found; nothing where it found nothing."""
+    if found.findings:
+        raise damaged(case_id, found)
+
+
+def no_case(case_id: str) -> Refused:
+    """There is no case of that id."""
+    return Refused(f'there is no case {case_id}; epistemic_model(operation="list") names those there are', code="no_case")

@@ -1,0 +1,134 @@
+"""Which session has which case, and every transition that changes it.
+
+A dormant session costs two ``stat``s and a dictionary lookup: the bindings are kept as long as ``sessions.json`` and the
+intent slot look the same.  What a dead process left half-way is settled by the next one that needs the store's lock, from
+the Timelines, which alone decide (docs/store-protocol).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+
+from attrs import frozen
+
+from harness_core.bindings import Bindings, Binding, from_mapping, of, rebuilt, settled, to_mapping
+from harness_core.case import Case
+from harness_core.errors import Damaged
+
+from .heads import Head
+from .logs import log
+from .sessions_file import Intent, Loaded, SessionsFile, Signature, SlotState
+
+CaseNow = Callable[[str], Case | None]
+"""A case as it now is, by its id: ``None`` where it is not there, ``Damaged`` where it cannot be believed."""
+Portfolio = Callable[[], Iterable[Case]]
+"""Every case that can be read, the readable part of damaged ones included."""
+
+
+@frozen
+class Held:
+    """The store's lock, with the bindings as they are.  ``change`` says what is about to become of them."""
+
+    bindings: Bindings
+    _sessions: SessionsFile
+    _loaded: Loaded
+
+    def intend(self, after: Bindings, case_id: str, sessions: tuple[str, ...], base: Head) -> None:
+        """Say durably what is about to change, before the case's log is written."""
+        digest = self._sessions.digest(to_mapping(after))
+        self._sessions.write_intent(
+            Intent(
+                case_id=case_id,
+                sessions=sessions,
+                base_count=base.count,
+                base_hash=base.hash,
+                before_sha256=self._loaded.sha256,
+                after_sha256=digest,
+            )
+        )
+
+    def change(self, after: Bindings) -> None:
+        """Make the change durable, after the case's transition was acknowledged."""
+        self._sessions.write(to_mapping(after), written="yes")
+
+
+class Registry:
+    """The bindings of a store.  Safe to share among threads."""
+
+    def __init__(self, sessions: SessionsFile, case_now: CaseNow, portfolio: Portfolio) -> None:
+        self._sessions = sessions
+        self._case_now = case_now
+        self._portfolio = portfolio
+        self._cached: tuple[Signature, Bindings] | None = None
+
+    def binding(self, session_id: str, wait: float | None) -> Binding:
+        """What the session has.  Takes the store's lock, within ``wait`` seconds, only to settle what was left
+        half-way.  Raises ``Unavailable``."""
+        return of(self.bindings(wait), session_id)
+
+    def bindings(self, wait: float | None) -> Bindings:
+        """All bindings."""
+        cached = self._cached
+        if cached is not None and cached[0] == self._sessions.signature():
+            return cached[1]
+        loaded = self._sessions.load()
+        found = _parsed(loaded) if loaded.settled else None
+        if found is None:
+            with self.hold(wait) as held:
+                return held.bindings
+        self._cached = (loaded.signature, found)
+        return found
+
+    @contextlib.contextmanager
+    def hold(self, wait: float | None) -> Iterator[Held]:
+        """Hold the store's lock over a change of bindings; what was left half-way is settled first.
+
+        Raises ``Unavailable(code="locked")`` when ``wait`` seconds were not enough.
+        """
+        with self._sessions.lock.acquire(wait):
+            loaded = self._sessions.load()
+            bindings = _parsed(loaded) if loaded.settled else None
+            if bindings is None:
+                bindings = self._settle(loaded)
+                loaded = self._sessions.load()
+            yield Held(bindings, self._sessions, loaded)
+
+    def _settle(self, loaded: Loaded) -> Bindings:
+        """Bring ``sessions.json`` up to the Timelines, durably, before the intent slot is overwritten."""
+        before = _parsed(loaded)
+        if before is not None and loaded.state is SlotState.BROKEN:
+            after = before  # nothing had followed the intent that was cut short
+        elif before is not None and loaded.state is SlotState.BEFORE and loaded.intent is not None:
+            after = self._after(before, loaded.intent)
+        else:
+            log.warning("bindings_rebuilt", state=loaded.state.name)
+            after = rebuilt(self._portfolio())
+        written = self._sessions.write(to_mapping(after), written="no")
+        self._sessions.write_intent(Intent.settled(written.sha256))
+        return after
+
+    def _after(self, before: Bindings, intent: Intent) -> Bindings:
+        if intent.case_id is None:
+            return before
+        try:
+            case = self._case_now(intent.case_id)
+        except Damaged as error:
+            # Its sessions stay bound to it, so that they meet the damage instead of an empty desk.
+            log.warning("damaged_case_keeps_its_sessions", case=intent.case_id, error=str(error))
+            return {**before, **{s: _bound(of(before, s), intent.case_id) for s in intent.sessions}}
+        return before if case is None else settled(before, case)
+
+
+def _bound(binding: Binding, case_id: str) -> Binding:
+    return binding if binding.active is not None else Binding(seq=binding.seq, active=case_id)
+
+
+def _parsed(loaded: Loaded) -> Bindings | None:
+    if loaded.mapping is None:
+        return {} if loaded.settled or loaded.state is SlotState.BROKEN else None
+    try:
+        return from_mapping(loaded.mapping)
+    except Exception as error:  # whatever structuring raises: the file holds no bindings, and they are made anew
+        log.warning("bindings_unreadable", error=type(error).__name__)
+        return None
