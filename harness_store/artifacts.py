@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from .disk import Disk, make_folder, read_file, reporting, write_durably
+from .disk import Disk, make_folder, read_file, reporting, sync_name, write_durably
 
 _FOLDER = ("archive", "artifacts")
 _counter = itertools.count()
@@ -45,10 +45,9 @@ def store_artifact(disk: Disk, case_folder: Path, text: str) -> Artifact:
     temporary = folder / f".{digest}.{os.getpid()}-{next(_counter)}.tmp"
     with reporting("keeping an artifact"):
         make_folder(disk, folder)
-        # Written again where it is there: a copy that a dead process left may never have reached the disk.
+        # Synced and written also where they are there: what a dead process left may never have reached the disk.
+        sync_name(disk, folder)
         write_durably(disk, path, data, temporary=temporary)
-        disk.sync_folder(folder.parent)
-        disk.sync_folder(case_folder)
     return Artifact("/".join((*_FOLDER, path.name)), digest, len(data))
 
 

@@ -289,26 +289,30 @@ def write_durably(disk: Disk, path: Path, data: bytes, *, temporary: Path | None
     Temporary file, sync, rename, sync of the folder (two syncs).  The caller holds a lock that keeps others from
     the same ``temporary`` (by default ``.<name>.tmp`` beside ``path``).  Raises ``OSError``.
     """
-    temporary = temporary or path.with_name(f".{path.name}.tmp")
-    fd = _create_afresh(disk, temporary)
-    try:
-        disk.write(fd, data, 0)
-        disk.sync(fd)
-    finally:
-        disk.close(fd)
+    temporary = temporary or _temporary(path)
+    _write_aside(disk, temporary, data, sync=True)
     disk.replace(temporary, path)
     disk.sync_folder(path.parent)
 
 
 def write_undurably(disk: Disk, path: Path, data: bytes) -> None:
-    """As ``write_durably`` without the syncs: for what can be made again.  A reader finds the old content or the new."""
-    temporary = path.with_name(f".{path.name}.tmp")
+    """As ``write_durably`` without the syncs, for what can be made again: a reader finds the old content or the new."""
+    _write_aside(disk, _temporary(path), data, sync=False)
+    disk.replace(_temporary(path), path)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp")
+
+
+def _write_aside(disk: Disk, temporary: Path, data: bytes, *, sync: bool) -> None:
     fd = _create_afresh(disk, temporary)
     try:
         disk.write(fd, data, 0)
+        if sync:
+            disk.sync(fd)
     finally:
         disk.close(fd)
-    disk.replace(temporary, path)
 
 
 def _create_afresh(disk: Disk, path: Path) -> int:
@@ -323,7 +327,8 @@ def _create_afresh(disk: Disk, path: Path) -> int:
 def make_folder(disk: Disk, path: Path) -> None:
     """Make a folder and whatever is missing above it, each synced into its parent.  Raises ``OSError``.
 
-    A folder that is there is left alone: who finds one and builds on it uses ``sync_name``.
+    A folder that is there is left alone: who finds one and builds on it uses ``sync_name``.  Whatever is above it is
+    durable then, since a folder's own name is synced before anything is made in it.
     """
     if disk.stat(path) is not None:
         return

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from harness_core.errors import Damaged
 
-from .disk import Disk, make_folder, open_or_create, read_file, reporting, sync_name, write_durably
+from .disk import Disk, make_folder, open_or_create, read_file, reporting, write_durably
 from .locks import FileLock
 from .records import FORMAT, strict_json
 from .sessions_file import STORE_LOCK
@@ -87,11 +87,9 @@ def create_store(disk: Disk, root: Path, written_by: str, wait: float | None = N
     read_format(disk, root)
     with reporting("making the store"):
         make_folder(disk, root)
-        sync_name(disk, root)
         disk.close(open_or_create(disk, root / STORE_LOCK))
         with FileLock(disk, root / STORE_LOCK, "the store").acquire(wait):
             make_folder(disk, layout.cases)
             if read_format(disk, root) is None:
                 text = json.dumps({"format": FORMAT, "written_by": written_by}, sort_keys=True)
                 write_durably(disk, root / FORMAT_FILE, f"{text}\n".encode())
-            disk.sync_folder(root)

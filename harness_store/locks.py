@@ -147,17 +147,23 @@ class Lease(FileLock):
 
         Raises ``FileNotFoundError`` where the case's folder is missing and ``Unavailable`` when the disk fails.
         """
+        self._make_archive()
         try:
-            if self._disk.stat(self.path.parent) is None:
-                with contextlib.suppress(FileExistsError):
-                    self._disk.mkdir(self.path.parent)
             # Not zero: a moment's look by ``is_held`` must not count as a holder.
             return self.acquire(0.02)
         except Unavailable as error:
             if error.code == "locked":
                 return None
             raise
+
+    def _make_archive(self) -> None:
+        # Not durably: a lease does not outlive the machine, and who keeps something in there syncs the name.
+        try:
+            if self._disk.stat(self.path.parent) is None:
+                self._disk.mkdir(self.path.parent)
+        except FileExistsError:
+            pass
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise unavailable(error, f"taking {self._name}") from error
+            raise unavailable(error, f"making room for {self._name}") from error
