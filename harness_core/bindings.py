@@ -24,8 +24,8 @@ SCHEMA_VERSION = 2
 class Binding:
     """What a session has.
 
-    ``seq`` is the highest number of its disposition events and never falls; ``active`` is its active case; ``marked`` is
-    the paused case that proof of life may resume, which is alive only until the session's next disposition.
+    ``seq`` is the highest number of its disposition events and never falls; ``active`` is its active case; ``marked``
+    is the paused case that proof of life may resume, which is alive only until the session's next disposition.
     """
 
     seq: int = 0

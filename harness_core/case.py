@@ -47,8 +47,8 @@ class Artifact:
 class Case:
     """One case after ``event_count`` events.
 
-    ``version`` counts models, ``revision`` counts transitions.  ``high_waters`` holds the highest ``seq`` that this case
-    saw for each session.  ``unaccounted`` are the observations that no comparison or discard has accounted for.
+    ``version`` counts models, ``revision`` counts transitions.  ``high_waters`` holds the highest ``seq`` that this
+    case saw for each session.  ``unaccounted`` are the observations that no comparison or discard has accounted for.
     """
 
     case_id: str

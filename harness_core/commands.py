@@ -1,7 +1,7 @@
 """What can be asked of a case: the twelve operations of the two tools, and what a host reports by itself.
 
-The first group is the tools' input.  Its fields, their types and their one-line descriptions are the source of both JSON
-schemas and of the argument checks.  A field marked as the server's is filled in by the store and cannot be sent.
+The first group is the tools' input.  Its fields, their types and their one-line descriptions are the source of both
+JSON schemas and of the argument checks.  A field marked as the server's is filled in by the store and cannot be sent.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from harness_core.vocabulary import (
     TransferDecision,
 )
 
-Text = NewType("Text", str)  # not blank; blanks at both ends are dropped
-ItemId = NewType("ItemId", str)  # id of a claim or plan step: as Text, on one line, at most 120 characters
+Text = NewType("Text", str)  # not blank; kept as it is sent
+ItemId = NewType("ItemId", str)  # id of a claim or plan step: one line of at most 120 characters, trimmed
 CaseId = NewType("CaseId", str)  # a-z, 0-9 and hyphens, beginning with a letter or digit, at most 64 characters
 EventId = NewType("EventId", str)  # E and digits, or I and digits for initial evidence
 
@@ -276,7 +276,7 @@ class Start:
     probe_id: str
     tool_name: str
     actual: Commitment
-    correlation: Correlation = Correlation()
+    correlation: Correlation
 
 
 @frozen(kw_only=True)

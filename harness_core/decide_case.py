@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def evidence_of(draft: SourceDraft | EvidenceDraft) -> Evidence:
-    """The evidence a draft describes.  Role and access scope are kept for external sources alone, where they mean something."""
+    """The evidence a draft describes.  Role and access scope are kept for external sources alone."""
     external = draft.authority_domain is AuthorityDomain.EXTERNAL_SOURCE
     return Evidence(
         summary=draft.summary,

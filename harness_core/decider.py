@@ -1,6 +1,6 @@
 """``decide``: whether a command may happen to a case, and what happens then.
 
-Pure.  ``moment`` brings in what only the outside knows: the time, the session, and the session's next high-water number.
+Pure.  ``moment`` brings in what only the outside knows: the time, the session, and its next high-water number.
 A refusal raises ``Refused`` and says what to send instead; otherwise the events come back, ready for the Timeline.
 """
 

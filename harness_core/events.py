@@ -1,4 +1,4 @@
-"""What can happen to a case.  Each event carries everything that the fold needs, so the Timeline alone rebuilds the case.
+"""What can happen to a case.  Each event carries all that the fold needs, so the Timeline alone rebuilds the case.
 
 ``PAYLOADS`` is the one table from an event's type to the shape of its payload.
 """
@@ -91,8 +91,8 @@ class ProbeStarted:
 class ProbeObserved:
     """What the host saw the action return, redacted.
 
-    ``result_status`` and ``execution_result_status`` say how the execution ended, ``display_result_status`` how what was
-    recorded reads; ``raw_result_provenance`` says whether the text is known to be the handler's own.
+    ``result_status`` and ``execution_result_status`` say how the execution ended, ``display_result_status`` how what
+    was recorded reads; ``raw_result_provenance`` says whether the text is known to be the handler's own.
     """
 
     probe_id: str
@@ -190,7 +190,7 @@ class CaseResumed:
 
 @frozen(kw_only=True)
 class SessionMigrated:
-    """The case followed its session's compression lineage.  ``marker_kept`` re-bases a lifecycle pause on the new session."""
+    """The case followed its session's compression lineage.  ``marker_kept`` re-bases a pause on the new session."""
 
     old_session_id: str
     new_session_id: str
@@ -277,7 +277,7 @@ class Event:
         return TYPES[type(self.payload)]
 
     def to_record(self) -> dict[str, Any]:
-        """The event as a record without the members that chain it (``format``, ``prev_hash``, ``transition``, ``hash``)."""
+        """The event as a record, less what chains it (``format``, ``prev_hash``, ``transition``, ``hash``)."""
         record: dict[str, Any] = {
             "event_id": self.event_id,
             "type": self.type.value,

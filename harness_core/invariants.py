@@ -130,7 +130,7 @@ def staleness_is_coherent(case: Case) -> Iterator[str]:
 
 
 def closed_is_final(case: Case) -> Iterator[str]:
-    """A case is closed exactly when it has a closure; then no mismatch waits, and resolved is never a mere hypothesis."""
+    """A case is closed exactly when it has a closure; then nothing is stale, and resolved is no mere hypothesis."""
     if (case.status is CaseStatus.CLOSED) != (case.closure is not None):
         yield f"the case is {case.status.value} and its closure is {'there' if case.closure else 'missing'}"
     if case.closure is None:
@@ -209,9 +209,10 @@ def only_the_owner_acts(step: Step) -> Iterator[str]:
 def migration_names_the_owner(step: Step) -> Iterator[str]:
     """A migration leads from the owning session to the event's own."""
     payload = step.event.payload
-    if isinstance(payload, SessionMigrated) and step.before is not None:
-        if (payload.old_session_id, payload.new_session_id) != (step.before.session_id, step.event.session_id):
-            yield f"the migration names {payload.old_session_id} and {payload.new_session_id}"
+    if not isinstance(payload, SessionMigrated) or step.before is None:
+        return
+    if (payload.old_session_id, payload.new_session_id) != (step.before.session_id, step.event.session_id):
+        yield f"the migration names {payload.old_session_id} and {payload.new_session_id}"
 
 
 def models_are_versioned(step: Step) -> Iterator[str]:
@@ -229,7 +230,7 @@ def models_are_versioned(step: Step) -> Iterator[str]:
 
 
 def repair_is_substantive(step: Step) -> Iterator[str]:
-    """Staleness ends only with a revision that cites the mismatch and substantively changes or removes every stale item."""
+    """Staleness ends only with a revision that cites the mismatch and changes, or removes, every stale item."""
     before, payload = step.before, step.event.payload
     if before is None or before.staleness is None or not isinstance(payload, ModelRevised):
         return

@@ -10,7 +10,9 @@ from attrs import fields, frozen
 from harness_core.vocabulary import AuthorityDomain, Calibration, EpistemicStatus, Section, TransferDecision
 
 NO_DECISION = "none"
-DEFAULT_STOPPING_CONDITION = "Answer the question with its scope, the strongest evidence, what else could be true, and what would change the answer."
+DEFAULT_STOPPING_CONDITION = (
+    "Answer the question with its scope, the strongest evidence, what else could be true, and what would change it."
+)
 
 
 @frozen(kw_only=True)

@@ -83,11 +83,11 @@ def _text(value: Any, _: Any) -> str:
         raise Unfit(f"must be text, not {kind_of(value)}", "text")
     if not value.strip():
         raise Unfit("is blank", "text that is not blank")
-    return value.strip()
+    return value
 
 
 def _item_id(value: Any, _: Any) -> str:
-    text = _text(value, _)
+    text = _text(value, _).strip()
     if len(text) > 120 or "\n" in text:
         raise Unfit("is no usable id", "one line of at most 120 characters, such as M1")
     return text
@@ -108,7 +108,7 @@ def is_case_id(text: str) -> bool:
 
 
 def _event_id(value: Any, _: Any) -> str:
-    text = _text(value, _)
+    text = _text(value, _).strip()
     if text[0] not in "EI" or not (text[1:].isascii() and text[1:].isdecimal()):
         raise Unfit(f"{text[:40]!r} is no event id", "an id such as E000004 (or, at open, I1)")
     return text
@@ -155,7 +155,7 @@ def _list_of(converter: Converter, kind: Any) -> Hook:
         for number, item in enumerate(value):
             try:
                 found.append(converter.structure(item, inner))
-            except Exception as error:  # gathered, not hidden: they are raised together below
+            except (Unfit, BaseValidationError) as error:
                 errors.append(_noted(error, IterableValidationNote(f"item {number}", number, inner)))
         if errors:
             raise IterableValidationError("items", errors, kind)
@@ -212,7 +212,7 @@ def _external(draft: SourceDraft) -> Found:
     """What is recorded without a probe is an external source: the rest has to be observed, or said by the user."""
     if draft.authority_domain is AuthorityDomain.EXTERNAL_SOURCE:
         return _source(draft)
-    problem = f"{draft.authority_domain.value} cannot be recorded by hand: commit a probe for it, clarify for the user's"
+    problem = f"{draft.authority_domain.value} is not recorded by hand: commit a probe for it, clarify for the user's"
     return [("authority_domain", problem, AuthorityDomain.EXTERNAL_SOURCE.value)]
 
 

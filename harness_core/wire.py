@@ -100,5 +100,8 @@ def strict_json(text: str) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """The one spelling of a JSON value: keys sorted, no blanks, non-ASCII kept.  Raises ``ValueError`` on NaN and infinity."""
+    """The one spelling of a JSON value: keys sorted, no blanks, non-ASCII kept.
+
+    Raises ``ValueError`` on NaN and infinity, ``TypeError`` on what is no JSON.
+    """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

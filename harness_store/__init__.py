@@ -9,7 +9,8 @@
 """
 
 from harness_core.errors import Damaged, HarnessError, Refused, Unavailable
-from harness_store.engine import GENERATION, Harness
+from harness_store.engine import Harness
 from harness_store.execution import Execution
+from harness_store.tools import GENERATION
 
 __all__ = ["GENERATION", "Damaged", "Execution", "Harness", "HarnessError", "Refused", "Unavailable"]

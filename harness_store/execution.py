@@ -21,7 +21,7 @@ from .locks import Hold
 from .logs import log
 
 if TYPE_CHECKING:
-    from .engine import Harness
+    from .executions import Executions
 
 GATEWAY = "EPISTEMIC GATEWAY BLOCKED"
 NOT_REPORTED = "The action ended and its result was not reported."
@@ -43,9 +43,7 @@ class Execution:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """End the action.  An exception of the action is recorded and goes on its way."""
 
     def observed(
@@ -88,7 +86,7 @@ class Recording(Execution):
 
     def __init__(
         self,
-        harness: Harness,
+        executions: Executions,
         *,
         case_id: str,
         probe_id: str,
@@ -98,7 +96,7 @@ class Recording(Execution):
         wait: float | None,
         host: bool,
     ) -> None:
-        self._harness = harness
+        self._executions = executions
         self._case_id = case_id
         self._probe_id = probe_id
         self._session_id = session_id
@@ -133,7 +131,7 @@ class Recording(Execution):
         text = observations.text_of(result, self._secrets)
         self._seen = Observe(
             probe_id=self._probe_id,
-            result=self._harness.keep(self._case_id, text),
+            result=self._executions.keep(self._case_id, text),
             status=known,
             display_status=known if unknown or known is not ResultStatus.OK else reads,
             provenance=provenance,
@@ -142,7 +140,7 @@ class Recording(Execution):
         return self._record(self._seen)
 
     def _record(self, seen: Observe) -> dict[str, Any]:
-        self._observation = self._harness.report(self._case_id, seen, self._session_id, self._wait)
+        self._observation = self._executions.report(self._case_id, seen, self._session_id, self._wait)
         self.finished = True
         return self._observation or {}
 
@@ -159,15 +157,13 @@ class Recording(Execution):
         shown = Expose(
             probe_id=self._probe_id,
             observation_event_id=observation["event_id"],
-            result=self._harness.keep(self._case_id, text),
+            result=self._executions.keep(self._case_id, text),
             display_status=observations.reads_as(display),
             boundary=Boundary.MIDDLEWARE_RETURN,
         )
-        return self._harness.report(self._case_id, shown, self._session_id, self._wait)
+        return self._executions.report(self._case_id, shown, self._session_id, self._wait)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with self._guard:
             # What the action raised goes on its way; a failure of ours must not take its place.
             self._quiet = self._quiet or error is not None

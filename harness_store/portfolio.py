@@ -6,23 +6,24 @@ Reading never changes a byte.  A damaged case concerns nobody but those who ask 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
+from harness_core.retrieval import select
 
-from harness_core.case import Case, document, summary_of
+from harness_core.case import Artifact, Case, document, summary_of
 from harness_core.commands import List
 from harness_core.errors import Damaged, Fault, HarnessError, Refused, Unavailable, refused
 from harness_core.model import Lesson, Model
 from harness_core.replay import Findings, report
-from harness_core.retrieval import select
 from harness_core.structuring import is_case_id
 from harness_core.transfer import lesson_of
 
 from . import artifacts
 from .case_files import LOG, PROJECTION
 from .codec import Audited, CaseCodec
-from .disk import Disk, make_folder, read_file, reporting, write_undurably
+from .disk import Disk, Stat, make_folder, read_file, reporting, write_undurably
 from .heads import Block, read_block
 from .journal import Journal, Report
 from .layout import Layout
@@ -51,6 +52,7 @@ class Portfolio:
         self._layout = layout
         self._codec = CaseCodec()
         self._journals: dict[str, Journal[Audited]] = {}
+        self._checked: dict[Path, Stat] = {}  # artifacts as they were when their content was last found right
 
     def journal(self, case_id: str) -> Journal[Audited]:
         """The journal of a case, which need not exist yet."""
@@ -140,8 +142,10 @@ class Portfolio:
         return self.after_write(state)
 
     def after_write(self, state: Audited) -> View:
-        """The view of a state whose bytes this process has just written or verified."""
-        return View(document(state.case), report(state.case, state.violations), state.case)
+        """The view of a state whose bytes this process has just written or verified; of its artifacts those are looked
+        into that do not look as they did."""
+        marks = Findings(artifacts=self.artifact_faults(state.case, thorough=False))
+        return View(document(state.case), report(state.case, state.violations, marks), state.case)
 
     def view(self, case_id: str) -> View:
         """The case verified from its first byte to its last, with everything that is wrong said in ``replay``.
@@ -150,10 +154,24 @@ class Portfolio:
         """
         found = self.journal(case_id).verify()
         state = found.snapshot.state
+        if found.findings:
+            self._require_identity(case_id)
         if state is None:
             return self._unverified(case_id, found)
         marks = findings_of(found, self.artifact_faults(state.case))
         return View(document(state.case), report(state.case, state.violations, marks), state.case)
+
+    def _require_identity(self, case_id: str) -> None:
+        """A ``case.md`` that belongs to another case is no damage to be looked past: who asked has the wrong case."""
+        block = self._block(case_id)
+        named = case_id if block is None else block.content.get("case_id")
+        if named != case_id:
+            raise Damaged(
+                f"case {case_id}: identity: case.md is that of case {named}; its Timeline is untouched",
+                code="identity",
+                where=f"cases/{case_id}/case.md",
+                works="the Timeline holds the case; put its own case.md back, or quarantine it",
+            )
 
     def _unverified(self, case_id: str, found: Report[Audited]) -> View:
         """What ``case.md`` says, where no record can be believed, named as what it is."""
@@ -161,7 +179,7 @@ class Portfolio:
             raise no_case(case_id)
         marks = findings_of(found, ())
         block = self._block(case_id)
-        if block is None or block.content.get("case_id") != case_id:
+        if block is None:
             raise damaged(case_id, found)
         shown = {name: value for name, value in block.content.items() if name != "integrity"}
         reason = f"Timeline integrity failure: {marks.timeline or marks.snapshot}"
@@ -186,16 +204,30 @@ class Portfolio:
         read = read_block(found[0].decode("utf-8", "replace")) if found else None
         return read if isinstance(read, Block) else None
 
-    def artifact_faults(self, case: Case) -> tuple[str, ...]:
-        """What is wrong with the kept observations of a case, one sentence each."""
+    def artifact_faults(self, case: Case, *, thorough: bool = True) -> tuple[str, ...]:
+        """What is wrong with the kept observations of a case, one sentence each.
+
+        ``thorough`` reads them all; otherwise those whose content was found right before, and that look as they did
+        then, cost one ``stat``.
+        """
         folder = self._layout.case(case.case_id)
         faults = []
         for event_id, kept in sorted(case.artifacts.items()):
-            stored = artifacts.Artifact(kept.path, kept.sha256, kept.bytes)
-            wrong = artifacts.check_artifact(self._disk, folder, stored)
+            wrong = self._artifact_fault(folder, kept, thorough)
             if wrong is not None:
                 faults.append(f"{kept.path} of {event_id}: {wrong}")
         return tuple(faults)
+
+    def _artifact_fault(self, folder: Path, kept: Artifact, thorough: bool) -> str | None:
+        path = folder / kept.path
+        with reporting("looking at an artifact"):
+            now = self._disk.stat(path)
+        if not thorough and now is not None and self._checked.get(path) == now:
+            return None
+        wrong = artifacts.check_artifact(self._disk, folder, artifacts.Artifact(kept.path, kept.sha256, kept.bytes))
+        if wrong is None and now is not None:
+            self._checked[path] = now
+        return wrong
 
     # --- all of them ---
 
@@ -306,4 +338,6 @@ def raise_findings(case_id: str, found: Report[Audited]) -> None:
 
 def no_case(case_id: str) -> Refused:
     """There is no case of that id."""
-    return Refused(f'there is no case {case_id}; epistemic_model(operation="list") names those there are', code="no_case")
+    return Refused(
+        f'there is no case {case_id}; epistemic_model(operation="list") names those there are', code="no_case"
+    )

@@ -10,7 +10,9 @@ from typing import Any
 
 from .heads import Head, render_block
 
-TITLE = "This file is a projection. The case's Timeline, events.jsonl, is what counts; edits here are reported as damage."
+TITLE = (
+    "This file is a projection. The case's Timeline, events.jsonl, is what counts; edits here are reported as damage."
+)
 
 
 def render(case: Mapping[str, Any], head: Head) -> str:

@@ -1,8 +1,8 @@
 """Which session has which case, and every transition that changes it.
 
-A dormant session costs two ``stat``s and a dictionary lookup: the bindings are kept as long as ``sessions.json`` and the
-intent slot look the same.  What a dead process left half-way is settled by the next one that needs the store's lock, from
-the Timelines, which alone decide (docs/store-protocol).
+A dormant session costs two ``stat``s and a dictionary lookup: the bindings are kept as long as ``sessions.json`` and
+the intent slot look the same.  What a dead process left half-way is settled by the next one that needs the store's
+lock, from the Timelines, which alone decide.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 
 from attrs import frozen
+from cattrs import BaseValidationError
 
-from harness_core.bindings import Bindings, Binding, from_mapping, of, rebuilt, settled, to_mapping
+from harness_core.bindings import Binding, Bindings, from_mapping, of, rebuilt, settled, to_mapping
 from harness_core.case import Case
 from harness_core.errors import Damaged
 
@@ -129,6 +130,6 @@ def _parsed(loaded: Loaded) -> Bindings | None:
         return {} if loaded.settled or loaded.state is SlotState.BROKEN else None
     try:
         return from_mapping(loaded.mapping)
-    except Exception as error:  # whatever structuring raises: the file holds no bindings, and they are made anew
+    except (BaseValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
         log.warning("bindings_unreadable", error=type(error).__name__)
         return None

@@ -1,0 +1,140 @@
+"""Transitions on a case: read under the lock, decide in the core, write, and keep the bindings in step.
+
+A transition that leaves the bindings alone takes the case's lock; one that changes them takes the store's, then the
+case's, and says in the intent slot what it is about to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from harness_core import bindings as rules
+from harness_core.case import Case
+from harness_core.commands import Close, Command, Commit, Start
+from harness_core.decider import Moment, decide
+from harness_core.errors import Refused, Unavailable
+from harness_core.events import Event
+from harness_core.evolution import fold
+
+from .codec import Audited, audited
+from .heads import Head
+from .journal import Writer
+from .logs import log
+from .portfolio import Portfolio, no_case, raise_findings
+from .registry import Held, Registry
+
+
+@frozen
+class Done:
+    """A transition that was made: its events as records (less the members that chain them), and the state after it."""
+
+    records: Sequence[Mapping[str, Any]]
+    state: Audited
+
+    @property
+    def case(self) -> Case:
+        return self.state.case
+
+
+class Transitions:
+    """Makes transitions.  ``wait``: seconds that a tool's call waits for a lock.  Safe to share among threads."""
+
+    def __init__(self, cases: Portfolio, registry: Registry, clock: Callable[[], str], wait: float) -> None:
+        self._cases = cases
+        self._registry = registry
+        self._clock = clock
+        self.wait = wait
+
+    def moment(self, session_id: str, seq: int = 0) -> Moment:
+        """Now, for a decision; ``seq`` is the session's next high-water number where that matters."""
+        return Moment(at=self._clock(), session_id=session_id, seq=seq)
+
+    def change(self, case_id: str, command: Command, session_id: str, wait: float | None = None) -> Done:
+        """A transition that leaves the bindings alone.  Raises what ``decide`` and ``Writer`` raise."""
+        with self._cases.journal(case_id).lock(self.wait if wait is None else wait) as writer:
+            state = _present(case_id, writer.refresh().state)
+            self._require_sound(state, command)
+            return self._written(writer, state, decide(state.case, command, self.moment(session_id)))
+
+    def bind(self, case_id: str, command: Command, session_id: str, *, claims: bool = False) -> Done:
+        """A transition that changes bindings.  ``claims``: it makes the case the session's active one."""
+        self._cases.require(case_id)
+        with self._registry.hold(self.wait) as held:
+            done = self.bind_held(held, case_id, command, session_id, claims=claims, wait=self.wait)
+        if done is None:
+            raise Refused("there was nothing to do", code="nothing_to_do")
+        return done
+
+    def bind_if(self, case_id: str, command: Command, session_id: str, *, claims: bool, wait: float) -> Done | None:
+        """A host's report that may concern nothing: then ``None``."""
+        with self._registry.hold(wait) as held:
+            return self.bind_held(held, case_id, command, session_id, claims=claims, wait=wait)
+
+    def bind_held(
+        self, held: Held, case_id: str, command: Command, session_id: str, *, claims: bool, wait: float
+    ) -> Done | None:
+        """As ``bind_if``, under the store's lock."""
+        if claims:
+            rules.require_free(held.bindings, session_id, case_id)
+        with self._cases.journal(case_id).lock(wait) as writer:
+            snapshot = writer.refresh()
+            state = _present(case_id, snapshot.state)
+            self._require_sound(state, command)
+            if isinstance(command, Close):  # what is concluded is verified from the first byte
+                raise_findings(case_id, writer.verify())
+            seq = rules.of(held.bindings, session_id).seq + 1
+            events = decide(state.case, command, self.moment(session_id, seq))
+            return self.write_bound(writer, state, events, held, snapshot.head) if events else None
+
+    def write_bound(
+        self, writer: Writer[Audited], state: Audited | None, events: Sequence[Event], held: Held, base: Head
+    ) -> Done:
+        """Write a decided transition that changes bindings: intent, Timeline, bindings."""
+        after = fold(events, None if state is None else state.case)
+        if after is None:
+            raise AssertionError("a transition has events")
+        bindings = rules.settled(held.bindings, after)
+        held.intend(bindings, after.case_id, after.session_ids, base)
+        done = self._written(writer, state, events)
+        held.change(bindings)
+        return done
+
+    def _require_sound(self, state: Audited, command: Command) -> None:
+        """Refuse what would rely on a record that does not hold: a commitment, its execution, a closure.  Recording
+        more is not refused; a damaged Timeline or ``case.md`` stops every write before it comes here."""
+        if not isinstance(command, Commit | Close | Start):
+            return
+        faults = self._cases.artifact_faults(state.case)
+        broken = [f"{v.invariant} at {v.event_id}: {v.problem}" for v in state.violations]
+        if faults or broken:
+            what = f"artifact integrity failure: {'; '.join(faults)}" if faults else "; ".join(broken)
+            raise Refused(f"replay is not usable: {what}", code="not_usable")
+
+    def _written(self, writer: Writer[Audited], state: Audited | None, events: Sequence[Event]) -> Done:
+        """Append a decision.  One that broke an invariant would be a fault of ours, and is not written."""
+        after = audited(state, events)
+        known = 0 if state is None else len(state.violations)
+        if after is None or len(after.violations) > known:
+            broken = "nothing was decided" if after is None else str(after.violations[known:])
+            raise AssertionError(f"a decision breaks an invariant: {broken}")
+        records = [event.to_record() for event in events]
+        writer.append(records)
+        if state is None or after.case.version != state.case.version:
+            self._archive(after.case)
+        return Done(records, after)
+
+    def _archive(self, case: Case) -> None:
+        """Keep this version of the model for people.  A projection: its loss is reported and costs nothing."""
+        try:
+            self._cases.archive(case)
+        except Unavailable as error:
+            log.warning("archive_not_written", case=case.case_id, version=case.version, error=str(error))
+
+
+def _present(case_id: str, state: Audited | None) -> Audited:
+    if state is None:
+        raise no_case(case_id)
+    return state
