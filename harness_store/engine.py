@@ -18,7 +18,7 @@ from harness_core.errors import HarnessError
 from harness_core.probes import Correlation
 from harness_core.vocabulary import Lifecycle
 
-from .disk import PosixDisk
+from .disk import Disk, PosixDisk
 from .execution import Execution
 from .executions import Executions
 from .layout import Layout, create_store, read_format
@@ -40,17 +40,23 @@ class Harness:
     """The harness over one state root.  Safe to share among threads; any number of processes may share a root.
 
     ``root``: the folder of the store; nothing is made there before the first write.  ``wait``: seconds that a tool call
-    waits for a lock.  ``clock``: gives the time, ISO 8601 with an offset.
+    waits for a lock.  ``clock``: gives the time, ISO 8601 with an offset.  ``disk``: the port to the file system, by
+    default the real one.
 
     Raises ``Unavailable(code="platform")`` where POSIX file locks are missing, ``Damaged(code="newer_format")`` for a
     store that a newer release wrote.
     """
 
     def __init__(
-        self, root: str | os.PathLike[str], *, wait: float = TOOL_WAIT, clock: Callable[[], str] | None = None
+        self,
+        root: str | os.PathLike[str],
+        *,
+        wait: float = TOOL_WAIT,
+        clock: Callable[[], str] | None = None,
+        disk: Disk | None = None,
     ) -> None:
         self.root = Path(root)
-        disk, layout = PosixDisk(), Layout(self.root)
+        disk, layout = disk or PosixDisk(), Layout(self.root)
         read_format(disk, self.root)
         self._cases = Portfolio(disk, layout)
         registry = Registry(SessionsFile(disk, self.root), self._cases.now, self._cases.readable)
