@@ -102,7 +102,9 @@ class CaseFiles(Generic[S]):
         if projection is None:
             empty = log is None or (log.kind == "file" and log.size == 0)
             return Seen(Snapshot(), START, hashlib.sha256(), log, None) if empty else None
-        if seen is None or log is None or seen.log is None or log.identity != seen.log.identity:
+        if log is None or log.kind != "file":
+            return None
+        if seen is None or seen.log is None or log.identity != seen.log.identity:
             seen = None  # another log than the one that was seen
         elif log.size < seen.position.end:
             return None
@@ -126,7 +128,7 @@ class CaseFiles(Generic[S]):
             data = self.disk.read(fd, max(0, log.size - start.end), start.end)
         found = scan(data, start)
         position = next((place for place in found.positions if place.count == head.count), None)
-        if position is None or position.hash != head.hash:
+        if position is None or position.hash != head.hash or found.end.transition > position.transition + 1:
             return None
         state = self.fold(state, found.records[: head.count - start.count])
         if not self._is_of(state, block):
@@ -225,10 +227,8 @@ def head_of(projection: bytes) -> Head | None:
 
 
 def _block_of(projection: bytes) -> Block | str:
-    try:
-        return read_block(projection.decode("utf-8"))
-    except UnicodeDecodeError:
-        return "it is not UTF-8"
+    # The block is ASCII; what stands around it is for people and may be edited into anything.
+    return read_block(projection.decode("utf-8", "replace"))
 
 
 def _snapshot(state: S | None, position: Position) -> Snapshot[S]:

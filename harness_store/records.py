@@ -249,7 +249,8 @@ def later_transition(data: bytes, after: int) -> int | None:
 def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     found = unframe(line)
     if isinstance(found, Reason):
-        raise _UnbelievedError(Reason.LEGACY if here.count == 0 and _is_legacy(line) else found)
+        legacy = found is Reason.NO_HASH and here.count == 0 and _is_legacy(line)
+        raise _UnbelievedError(Reason.LEGACY if legacy else found)
     record, digest = found
     number = record.get("format")
     if _number(number) and number != FORMAT:
@@ -269,7 +270,7 @@ def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]]) 
 
 
 def _is_legacy(line: bytes) -> bool:
-    # 1.2.0 sorted "hash" among the other members and knew no "format".
+    # 1.2.0 sorted "hash" among the other members, so it never stood last, and knew no "format".
     try:
         value = strict_json(line.decode("utf-8"))
     except ValueError:

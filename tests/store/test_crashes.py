@@ -79,16 +79,20 @@ def check(volume: Volume, acknowledged: int, under_way: int = 1, script: Transit
 
 
 def steps_of(volume: Volume, work: Callable[[SimulatedDisk], object]) -> int:
+    return len(_trace_of(volume, work))
+
+
+def _trace_of(volume: Volume, work: Callable[[SimulatedDisk], object]) -> list[str]:
     disk = SimulatedDisk(volume.copy())
     work(disk)
-    return disk.steps
+    return disk.trace
 
 
 def crashes(volume: Volume, work: Callable[[SimulatedDisk], int], most: int) -> Iterator[tuple[Volume, int]]:
     """Every state after a crash in ``work``: memory intact after a kill, or the platter after a power failure; with
     what ``work`` returned (a process that is killed says so by returning early)."""
-    for step in range(1, steps_of(volume, work) + 2):
-        for torn in (False, True):
+    for step, what in enumerate([*_trace_of(volume, work), "end"], start=1):
+        for torn in (False, True) if what == "write" else (False,):
             disk = SimulatedDisk(volume.copy(), kill_at=step, torn=torn)
             acknowledged = work(disk)
             yield disk.volume.copy(), acknowledged
@@ -103,7 +107,7 @@ def test_no_crash_loses_an_acknowledged_transition(warm: bool) -> None:
     for found, acknowledged in crashes(fresh(), lambda disk: perform(disk, SCRIPT[:3], warm=warm), most=300):
         check(found, acknowledged, script=SCRIPT[:3])
         states += 1
-    assert states > 300  # every one there is: little is ever unsynced
+    assert states > 150  # every one there is: little is ever unsynced
 
 
 def test_a_crash_while_recovering_from_a_crash_loses_nothing() -> None:
@@ -117,7 +121,7 @@ def test_a_crash_while_recovering_from_a_crash_loses_nothing() -> None:
         return 1
 
     script = SCRIPT[:2]
-    for found, acknowledged in crashes(fresh(), lambda disk: perform(disk, script, warm=True), most=4):
+    for found, acknowledged in crashes(fresh(), lambda disk: perform(disk, script, warm=True), most=3):
         for again, written in crashes(found, second, most=3):
             state = journal_on(SimulatedDisk(again.copy())).read().state or ()
             assert state[: len(texts_of(script[:acknowledged]))] == texts_of(script[:acknowledged])
