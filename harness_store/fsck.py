@@ -1,0 +1,363 @@
+"""An independent check of a store, down to the bytes.
+
+It shares no reading code with the store: framing, hashing, chaining and the machine block are read here a second time,
+by the rules of docs/format.md.  What the records mean is the core's to say: its fold and its one list of invariants.
+Nothing is changed here; ``repair`` names what the store itself would mend.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from harness_core.bindings import Binding, rebuilt
+from harness_core.case import Case, document
+from harness_core.events import Event
+from harness_core.evolution import fold
+from harness_core.replay import audit
+from harness_core.vocabulary import CaseStatus
+
+FORMAT = 2
+ZEROS = "0" * 64
+BEGIN, END = "<!-- EPISTEMIC-HARNESS-DATA\n", "\nEND-EPISTEMIC-HARNESS-DATA -->\n"
+MEMBERS = {"event_id", "type", "timestamp", "session_id", "payload", "format", "prev_hash", "transition"}
+
+
+class Verdict(StrEnum):
+    """What a check came to."""
+
+    OK = "ok"
+    VIOLATED = "violated"
+    NOT_CHECKABLE = "not checkable"
+
+
+@frozen
+class Check:
+    """One check: its name, what it came to, and why, one sentence each."""
+
+    name: str
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+
+@frozen
+class CaseReport:
+    """The checks of one case, and what an unacknowledged tail or an old projection leaves to be tidied up."""
+
+    case_id: str
+    checks: tuple[Check, ...]
+    untidy: tuple[str, ...]
+    case: Case | None = None
+
+    @property
+    def sound(self) -> bool:
+        return all(check.verdict is Verdict.OK for check in self.checks)
+
+
+@frozen
+class StoreReport:
+    """The checks of a store: each case's, and those of what they have in common."""
+
+    cases: tuple[CaseReport, ...]
+    checks: tuple[Check, ...]
+
+    @property
+    def sound(self) -> bool:
+        return all(case.sound for case in self.cases) and all(check.verdict is Verdict.OK for check in self.checks)
+
+
+def check_store(root: Path, only: str | None = None) -> StoreReport:
+    """Check a store, or one case of it.  Reads only; raises ``OSError`` where the root itself cannot be read."""
+    folders = sorted(path for path in (root / "cases").iterdir() if path.is_dir()) if (root / "cases").is_dir() else []
+    chosen = [folder for folder in folders if only is None or folder.name == only]
+    cases = tuple(check_case(folder) for folder in chosen if any(folder.iterdir()))
+    if only is not None:
+        return StoreReport(cases, ())
+    return StoreReport(cases, (_format(root), _bindings(root, cases)))
+
+
+def check_case(folder: Path) -> CaseReport:
+    """Check one case folder, wherever it lies."""
+    log = _read(folder / "events.jsonl")
+    lines, tail = _lines(log if isinstance(log, bytes) else b"")
+    head, block, block_fault = _head(folder / "case.md")
+    framed, framing = _framing(lines, tail, head)
+    chain = _chain(framed, head)
+    head_check, untidy = _head_check(framed, tail, head, block_fault, log)
+    records = [record for record in framed if isinstance(record, dict)][: head.count if head else None]
+    held = framing.verdict is Verdict.OK and chain.verdict is Verdict.OK
+    events, meaning = _events(records) if held else ((), "the chain does not hold, so its records are not interpreted")
+    case, invariants = _invariants(events, meaning)
+    return CaseReport(
+        folder.name,
+        (
+            framing,
+            chain,
+            head_check,
+            _projection(case, block, folder, events),
+            _artifacts(case, folder),
+            invariants,
+        ),
+        untidy,
+        case,
+    )
+
+
+# --- bytes ---
+
+
+@frozen
+class Head:
+    count: int
+    hash: str
+
+
+def _read(path: Path) -> bytes | str:
+    """The bytes of a file, or why there are none."""
+    try:
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else f"{path.name} is missing or no file"
+    except OSError as error:
+        return f"{path.name} cannot be read: {error.strerror}"
+
+
+def _lines(data: bytes) -> tuple[list[bytes], bytes]:
+    """Whole lines, and the bytes after the last line end."""
+    *lines, tail = data.split(b"\n")
+    return lines, tail
+
+
+def _parse(text: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        if len(names) != len(set(names)):
+            raise ValueError("a key stands twice")
+        return dict(pairs)
+
+    def never(word: str) -> Any:
+        raise ValueError(f"{word} is no JSON")
+
+    return json.loads(text, object_pairs_hook=once, parse_constant=never)
+
+
+def _record(line: bytes) -> dict[str, Any] | str:
+    """The record on a line, with its hash, or what is wrong with the line."""
+    try:
+        record = _parse(line.decode("ascii"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        return f"is no strict ASCII JSON ({type(error).__name__})"
+    if not isinstance(record, dict) or list(record)[-1:] != ["hash"]:
+        return "does not end with its hash"
+    plain = {name: value for name, value in record.items() if name != "hash"}
+    if not MEMBERS <= plain.keys() <= MEMBERS | {"seq"}:
+        return f"has members {sorted(plain)}"
+    if plain["format"] != FORMAT:
+        return f"has format {plain['format']}; this release knows {FORMAT}"
+    spelled = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    if line.decode("ascii") != f'{spelled[:-1]},"hash":"{record["hash"]}"}}':
+        return "is not spelled as compact sorted JSON with its hash last"
+    return record
+
+
+def _head(path: Path) -> tuple[Head | None, dict[str, Any] | None, str]:
+    """The head that ``case.md`` names, its block, and why there is none."""
+    data = _read(path)
+    if isinstance(data, str):
+        return None, None, data
+    try:
+        text = data.decode("utf-8")
+        begin = text.index(BEGIN) + len(BEGIN)
+        block = _parse(text[begin : text.index(END, begin)])
+        integrity = block["integrity"]
+        return Head(integrity["event_count"], integrity["last_hash"]), block, ""
+    except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        return None, None, f"case.md has no readable machine block ({type(error).__name__})"
+
+
+def _framing(lines: Sequence[bytes], tail: bytes, head: Head | None) -> tuple[list[dict[str, Any] | str], Check]:
+    """Every line as a record.  Only what lies beyond the head may be broken: that was never acknowledged."""
+    framed = [_record(line) for line in lines]
+    upto = head.count if head else len(framed)
+    faults = [f"line {n} {found}" for n, found in enumerate(framed[:upto], 1) if isinstance(found, str)]
+    if tail and (head is None or len(lines) < head.count):
+        faults.append(f"line {len(lines) + 1} has no line end")
+    return framed, _check("framing", faults)
+
+
+def _chain(framed: Sequence[dict[str, Any] | str], head: Head | None) -> Check:
+    faults, before = [], ZEROS
+    number, position, size = 0, 0, 0
+    for n, record in enumerate(framed[: head.count if head else None], 1):
+        if isinstance(record, str):
+            return Check("chain", Verdict.NOT_CHECKABLE, (f"line {n} is no record",))
+        plain = {name: value for name, value in record.items() if name != "hash"}
+        body = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+        if hashlib.sha256(body).hexdigest() != record["hash"]:
+            faults.append(f"line {n}: the bytes do not give the hash")
+        if record["prev_hash"] != before:
+            faults.append(f"line {n}: prev_hash does not name the record before")
+        if record["event_id"] != f"E{n:06d}":
+            faults.append(f"line {n}: event id {record['event_id']}")
+        if position == size:
+            number, position, size = number + 1, 0, record["transition"].get("size", 0)
+        position += 1
+        if record["transition"] != {"number": number, "position": position, "size": size}:
+            faults.append(f"line {n}: out of place in its transition")
+            number, position, size = record["transition"].get("number", 0), 0, 0
+        before = record["hash"]
+    if position != size:
+        faults.append(f"transition {number} lacks {size - position} of its lines")
+    return _check("chain", faults)
+
+
+def _head_check(
+    framed: Sequence[dict[str, Any] | str], tail: bytes, head: Head | None, fault: str, log: bytes | str
+) -> tuple[Check, tuple[str, ...]]:
+    if isinstance(log, str) and "missing" in log and "missing" in fault:
+        return Check("head", Verdict.OK), ("an open that never happened left its folder",)
+    if head is None:
+        first = framed[0] if framed else ""
+        size = first["transition"].get("size") if isinstance(first, dict) else None
+        if "missing" in fault and (size is None or len(framed) <= size):
+            return Check("head", Verdict.OK), ("an open was never acknowledged",)
+        return Check("head", Verdict.VIOLATED, (fault,)), ()
+    if isinstance(log, str):
+        return Check("head", Verdict.VIOLATED, (f"{log}, and case.md acknowledges {head.count} records",)), ()
+    if len(framed) < head.count:
+        reason = f"case.md acknowledges {head.count} records and the log has {len(framed)} lines: records were lost"
+        return Check("head", Verdict.VIOLATED, (reason,)), ()
+    last = framed[head.count - 1] if head.count else None
+    if not isinstance(last, dict) or last["hash"] != head.hash:
+        return Check("head", Verdict.VIOLATED, (f"record {head.count} has another hash than case.md names",)), ()
+    if last["transition"].get("position") != last["transition"].get("size"):
+        return Check("head", Verdict.VIOLATED, ("the head lies in the middle of a transition",)), ()
+    beyond = framed[head.count :]
+    whole = [r for r in beyond if isinstance(r, dict)]
+    later = {r["transition"].get("number") for r in whole} - {last["transition"].get("number", 0) + 1}
+    if later:
+        return Check("head", Verdict.VIOLATED, ("the log goes on by more than one transition: case.md is old",)), ()
+    untidy = ["a transition beyond the head was not acknowledged"] if beyond or tail else []
+    return Check("head", Verdict.OK), tuple(untidy)
+
+
+# --- meaning ---
+
+
+def _events(records: Iterable[Mapping[str, Any]]) -> tuple[tuple[Event, ...], str]:
+    events = []
+    for record in records:
+        try:
+            events.append(Event.from_record(record))
+        except Exception as error:  # noqa: BLE001 - whatever structuring raises, the record means nothing
+            return tuple(events), f"{record['event_id']} is no event this release knows ({type(error).__name__})"
+    return tuple(events), ""
+
+
+def _invariants(events: Sequence[Event], meaning: str) -> tuple[Case | None, Check]:
+    if meaning:
+        verdict = Verdict.VIOLATED if events or "no event" in meaning else Verdict.NOT_CHECKABLE
+        return None, Check("invariants", verdict, (meaning,))
+    case, violations = audit(events)
+    return case, _check("invariants", [f"{v.invariant} at {v.event_id or 'the end'}: {v.problem}" for v in violations])
+
+
+def _projection(case: Case | None, block: Mapping[str, Any] | None, folder: Path, events: Sequence[Event]) -> Check:
+    if case is None:
+        empty = block is None and not events
+        verdict = Verdict.OK if empty and not (folder / "case.md").exists() else Verdict.NOT_CHECKABLE
+        return Check(
+            "projections", verdict, () if verdict is Verdict.OK else ("there is no state to hold them against",)
+        )
+    faults = []
+    if block is not None and _plain(block) != _as_json(document(case)):
+        faults.append("case.md is no state of this Timeline")
+    for path in sorted((folder / "archive").glob("case-v*.md")):
+        faults += _snapshot_faults(path, events)
+    return _check("projections", faults)
+
+
+def _snapshot_faults(path: Path, events: Sequence[Event]) -> list[str]:
+    """An archive snapshot is right where it is the state after as many events as it says."""
+    head, block, fault = _head(path)
+    if head is None or block is None:
+        return [f"{path.name}: {fault}"]
+    case = fold(events[: head.count])
+    if case is None or _plain(block) != _as_json(document(case)):
+        return [f"{path.name} is no state of this Timeline"]
+    return []
+
+
+def _plain(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in block.items() if name != "integrity"}
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _artifacts(case: Case | None, folder: Path) -> Check:
+    if case is None:
+        return Check("artifacts", Verdict.NOT_CHECKABLE, ("there is no state that names them",))
+    faults = []
+    for event_id, kept in sorted(case.artifacts.items()):
+        if kept.path != f"archive/artifacts/{kept.sha256}.txt":
+            faults.append(f"{event_id}: {kept.path} is no artifact path")
+            continue
+        data = _read(folder / kept.path)
+        if isinstance(data, str):
+            faults.append(f"{event_id}: {data}")
+        elif len(data) != kept.bytes or hashlib.sha256(data).hexdigest() != kept.sha256:
+            faults.append(f"{event_id}: {kept.path} has other content than was recorded")
+    return _check("artifacts", faults)
+
+
+# --- what cases have in common ---
+
+
+def _format(root: Path) -> Check:
+    data = _read(root / "format.json")
+    if isinstance(data, str):
+        return Check("format", Verdict.NOT_CHECKABLE, (data,))
+    try:
+        number = _parse(data.decode("utf-8"))["format"]
+    except (UnicodeDecodeError, ValueError, KeyError, TypeError):
+        return Check("format", Verdict.VIOLATED, ("format.json says no format",))
+    return _check("format", [] if number == FORMAT else [f"the store has format {number}"])
+
+
+def _bindings(root: Path, cases: Sequence[CaseReport]) -> Check:
+    """``sessions.json`` against what the Timelines say.  High-waters may be above, never below."""
+    unread = [report.case_id for report in cases if report.case is None and report.checks[1].verdict is not Verdict.OK]
+    data = _read(root / "sessions.json")
+    if isinstance(data, str):
+        known = [report for report in cases if report.case is not None]
+        return Check("bindings", Verdict.NOT_CHECKABLE if known else Verdict.OK, (data,) if known else ())
+    if unread:
+        return Check("bindings", Verdict.NOT_CHECKABLE, (f"{', '.join(unread)} cannot be read",))
+    try:
+        entries = _parse(data.decode("utf-8"))["sessions"]
+    except (UnicodeDecodeError, ValueError, KeyError, TypeError):
+        return Check("bindings", Verdict.VIOLATED, ("sessions.json holds no bindings",))
+    folded = [report.case for report in cases if report.case is not None]
+    wanted = rebuilt(folded)
+    faults = []
+    owners = [case.session_id for case in folded if case.status is CaseStatus.ACTIVE]
+    faults += [f"session {s} has two active cases" for s in sorted({s for s in owners if owners.count(s) > 1})]
+    for session_id in sorted({*wanted, *entries}):
+        want, have = wanted.get(session_id, Binding()), entries.get(session_id, {})
+        if have.get("active") != want.active:
+            faults.append(f"session {session_id} is bound to {have.get('active')}, by the Timelines to {want.active}")
+        if have.get("seq", 0) < want.seq:
+            faults.append(f"session {session_id} has high-water {have.get('seq', 0)}, by the Timelines {want.seq}")
+        if have.get("marked") != want.marked and have.get("seq", 0) == want.seq:
+            faults.append(f"session {session_id} may revive {have.get('marked')}, by the Timelines {want.marked}")
+    return _check("bindings", faults)
+
+
+def _check(name: str, faults: Sequence[str]) -> Check:
+    return Check(name, Verdict.VIOLATED if faults else Verdict.OK, tuple(faults))
