@@ -45,10 +45,12 @@ class Composition:
 
 @frozen
 class Draft:
-    """A case about to be told: its JSON, and the indentation of that (``None``: one line)."""
+    """A case about to be told: its JSON, the indentation of that (``None``: one line), and the JSON before its fields
+    were cut, so that a closer cut starts from the whole."""
 
     document: Mapping[str, Any]
     indent: int | None = 2
+    uncut: Mapping[str, Any] | None = None
 
     def render(self) -> str:
         """The text as the model reads it."""
@@ -56,7 +58,12 @@ class Draft:
         body = json.dumps(
             self.document, ensure_ascii=False, sort_keys=True, indent=self.indent, separators=separators, default=str
         )
-        return f"{_head(self.document)}\n{INTRODUCTION}\n{RULES}\nCurrent case:\n{body}"
+        return _sendable(f"{_head(self.document)}\n{INTRODUCTION}\n{RULES}\nCurrent case:\n{body}")
+
+
+def _sendable(text: str) -> str:
+    """The text without lone surrogates, which JSON may hold and UTF-8 may not."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _head(document: Mapping[str, Any]) -> str:
@@ -94,11 +101,12 @@ def _capped(characters: int, items: int) -> Callable[[Draft], Draft]:
     """A step that shortens every text to ``characters`` and every list to ``items``, and counts a probe's arguments."""
 
     def step(draft: Draft) -> Draft:
-        document = dict(draft.document)
+        uncut = draft.uncut or draft.document
+        document = dict(uncut)
         probe = document.get("pending_probe")
         if isinstance(probe, Mapping):
             document["pending_probe"] = _with_counted_arguments(probe, characters)
-        return evolve(draft, document=_shortened(document, characters, items))
+        return Draft(_shortened(document, characters, items), draft.indent, uncut)
 
     return step
 
@@ -150,7 +158,8 @@ def _pointer(document: Mapping[str, Any]) -> str:
         "retrieve": SHOW,
     }
     told = json.dumps(left, ensure_ascii=False, sort_keys=True, default=str)
-    return f"{_head(document)}\nToo large to show here. Ordinary tools remain available; use {SHOW} to read it.\n{told}"
+    advice = f"Too large to show here. Ordinary tools remain available; use {SHOW} to read it."
+    return _sendable(f"{_head(document)}\n{advice}\n{told}")
 
 
 # -------------------------------------------------------------------------------------------------------- the composing
@@ -170,15 +179,17 @@ def compose(case: Mapping[str, Any], replay: Mapping[str, Any], ceiling: int) ->
     only that fitted, and ``suppressed`` where nothing did: the caller should log that.
     """
     draft = Draft(flattened(case, replay))
+    text = draft.render()
     taken: list[str] = []
-    for name, step in (("", lambda whole: whole), *STEPS):
-        shorter = step(draft)
-        if shorter != draft:
-            draft = shorter
-            taken.append(name)
-        text = draft.render()
+    for name, step in STEPS:
         if len(text) <= ceiling:
-            return Composition(text, tuple(taken))
+            break
+        shorter = step(draft)
+        if shorter.document != draft.document or shorter.indent != draft.indent:
+            taken.append(name)
+        draft, text = shorter, shorter.render()
+    if len(text) <= ceiling:
+        return Composition(text, tuple(taken))
     pointer = _pointer(draft.document)
     if len(pointer) <= ceiling:
         return Composition(pointer, (*taken, POINTER))

@@ -1,19 +1,19 @@
 """Secrets are taken out of whatever is about to be kept.
 
-Three things give a secret away: the **shape** of the text (``KINDS``, one row for each kind), the **name** it is kept
-under (``secret_name``), and being **equal** to a secret found elsewhere in the same call (``secret_values``).  All of
-them end in spans of the original text; spans that overlap or touch become one ``[REDACTED]``, so that no two rules can
-leave a piece of a secret between them.
+Three things give a secret away: its **shape** (the table ``secret_kinds.KINDS``), the **name** it stands under
+(``secret_name``), and being **equal** to a secret found elsewhere in the same call (``secret_values``).  All of them
+end in spans of the original text.  Spans that overlap or touch become one ``[REDACTED]``, so no two rules leave a piece
+of a secret between them.
 
 What stands under a name that gives it away, in JSON:
 
 * text becomes ``[REDACTED]``, however short; an empty text stays, it says that there was none;
 * ``null`` and booleans stay;
-* a whole number stays, unless it is long enough to be a secret (``Guess.digits``); other numbers stay;
-* a list or an object keeps its form, and all that it holds is treated as if it stood under the name itself.
+* a whole number stays unless it is long enough to be a secret (``Guess.digits``); other numbers stay;
+* a list or an object keeps its form, and all that it holds is treated as if it stood under that name itself.
 
-Ordinary text is left alone: prose that only talks about passwords, counts of tokens, code that hands a token on,
-digests, UUIDs, paths, dates.  Each pattern takes time linear in the text (the tests count its steps).
+Ordinary text is left alone: prose that only talks of passwords, counts of tokens, code that hands a token on, digests,
+UUIDs, paths, dates.  Every pattern takes steps in proportion to the text; the tests count them.
 """
 
 from __future__ import annotations
@@ -25,191 +25,21 @@ from enum import Enum
 from itertools import chain
 from typing import Any
 
-from attrs import frozen
-
+from harness_core.secret_kinds import KINDS
 from harness_core.wire import JSON
 
 MARK = "[REDACTED]"
-SHORTEST_REPEATED = 6  # characters a secret needs to be looked for elsewhere in the call
-SHORTEST_INSIDE_WORDS = 8  # ... and to be looked for inside longer words as well
+SHORTEST_REPEATED = 6  # characters that a secret needs to be looked for in the rest of its call
+SHORTEST_INSIDE_WORDS = 8  # ... and to be found inside of longer words, too
 
-# ---------------------------------------------------------------------------------------------- secrets by shape
-
-
-@frozen
-class Kind:
-    """One kind of secret that its shape gives away.
-
-    ``pattern`` matches it; where it has a group ``secret``, that alone is the secret.  ``hints`` are lower-case pieces
-    of which one stands in every text that holds such a secret: they only save time.
-    """
-
-    name: str
-    hints: tuple[str, ...]
-    pattern: re.Pattern[str]
+Span = tuple[int, int]
 
 
-# A token begins where a word begins; the n of an escaped line break and a percent-encoded character are no word.
-_EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
-_END = r"(?![A-Za-z0-9])"
-_URL64 = r"[\w-]"
-_DENSE = r"(?=[\w-]{0,64}?[A-Za-z0-9]{16})"  # somewhere near its beginning it does not read like hyphenated words
-
-# name, the literal beginnings, what follows them
-_PREFIXED: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("OpenAI-style key", ("sk-",), r"(?:[A-Za-z0-9]{1,12}[-_]){0,3}[A-Za-z0-9]{16,}[\w-]*"),
-    ("OpenAI project key", ("sk-proj-", "sk-svcacct-", "sk-admin-"), _URL64 + "{16,}"),
-    ("Anthropic key", ("sk-ant-",), _URL64 + "{16,}"),
-    ("OpenRouter key", ("sk-or-",), _URL64 + "{16,}"),
-    ("Langfuse secret key", ("sk-lf-",), _URL64 + "{16,}"),
-    ("Groq key", ("gsk_",), "[A-Za-z0-9]{20,}"),
-    ("Perplexity key", ("pplx-",), "[A-Za-z0-9]{20,}"),
-    ("xAI key", ("xai-",), "[A-Za-z0-9]{20,}"),
-    ("Replicate token", ("r8_",), "[A-Za-z0-9]{20,}"),
-    ("Hugging Face token", ("hf_", "api_org_"), "[A-Za-z0-9]{20,}"),
-    ("NVIDIA key", ("nvapi-",), _URL64 + "{20,}"),
-    ("Cerebras key", ("csk-",), "[A-Za-z0-9]{20,}"),
-    ("Tavily key", ("tvly-",), _URL64 + "{20,}"),
-    ("LangSmith key", ("lsv2_pt_", "lsv2_sk_"), r"\w{20,}"),
-    ("Pinecone key", ("pcsk_",), r"\w{20,}"),
-    ("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), "[A-Za-z0-9]{20,}"),
-    ("GitHub fine-grained token", ("github_pat_",), r"\w{20,}"),
-    (
-        "GitLab token",
-        ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-"),
-        r"[\w-]{16,}(?:\.[\w-]{2,})*+",
-    ),
-    ("Atlassian token", ("ATATT3", "ATCTT3"), r"[\w=-]{20,}"),
-    ("Bitbucket app password", ("ATBB",), "[A-Za-z0-9]{28,}"),
-    ("Slack token", ("xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"), "[A-Za-z0-9%+/=-]{10,}"),
-    ("Slack app token", ("xapp-",), "[A-Za-z0-9-]{10,}"),
-    ("AWS access key id", ("AKIA", "ASIA", "ABIA", "ACCA"), "[A-Z0-9]{16}" + _END),
-    ("Google API key", ("AIza",), _URL64 + "{30,}"),
-    ("Google OAuth access token", ("ya29.",), r"[\w-]{16,}(?:\.[\w-]+)*+"),
-    ("Google OAuth refresh token", ("1//0",), _URL64 + "{20,}"),
-    ("Google OAuth client secret", ("GOCSPX-",), _URL64 + "{20,}"),
-    ("Alibaba Cloud access key", ("LTAI",), "[A-Za-z0-9]{12,26}" + _END),
-    ("Tencent Cloud secret id", ("AKID",), "[A-Za-z0-9]{32}" + _END),
-    ("DigitalOcean token", ("dop_v1_", "doo_v1_", "dor_v1_"), "[A-Za-z0-9]{32,}"),
-    ("Heroku token", ("HRKU-",), _URL64 + "{30,}"),
-    ("Fly.io token", ("fm1_", "fm2_", "fm1r_", "fm1a_"), r"[\w+/=-]{40,}"),
-    ("Netlify token", ("nfp_",), "[A-Za-z0-9]{30,}"),
-    ("Cloudflare token", ("cfut_", "cfat_", "cfk_"), r"\w{30,}"),
-    ("Cloudflare origin CA key", ("v1.0-",), "[0-9a-f]{24}-[0-9a-f]{100,}"),
-    ("npm token", ("npm_",), "[A-Za-z0-9]{30,}"),
-    ("PyPI token", ("pypi-",), _DENSE + _URL64 + "{32,}"),
-    ("RubyGems key", ("rubygems_",), "[0-9a-f]{40,}"),
-    ("Docker token", ("dckr_pat_", "dckr_oat_"), _URL64 + "{20,}"),
-    ("CircleCI token", ("CCIPAT_",), r"\w{20,}"),
-    ("Buildkite token", ("bkua_", "bkpt_"), "[A-Za-z0-9]{20,}"),
-    ("Pulumi token", ("pul-",), "[0-9a-f]{40}" + _END),
-    ("SonarQube token", ("squ_", "sqp_", "sqa_"), "[0-9a-f]{40}" + _END),
-    ("SendGrid key", ("SG.",), r"[\w-]{16,}\.[\w-]{16,}"),
-    ("Brevo key", ("xkeysib-", "xsmtpsib-"), "[A-Za-z0-9-]{30,}"),
-    ("Mailgun key", ("key-",), "[0-9a-f]{32}" + _END),
-    ("Stripe key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_"), "[A-Za-z0-9]{10,}"),
-    ("Stripe webhook secret", ("whsec_",), "[A-Za-z0-9+/=]{16,}"),
-    ("Square token", ("sq0atp-", "sq0csp-", "EAAAE"), _URL64 + "{20,}"),
-    ("Shopify token", ("shpat_", "shpss_", "shpca_", "shppa_"), "[A-Za-z0-9]{24,}"),
-    ("Facebook access token", ("EAAC", "EAAG", "EAAB"), "[A-Za-z0-9]{40,}"),
-    ("Twilio id or key", ("AC", "SK"), "[0-9a-f]{32}" + _END),
-    ("Airtable token", ("pat",), r"[A-Za-z0-9]{14}\.[0-9a-f]{64}" + _END),
-    ("Databricks token", ("dapi",), "[0-9a-f]{32}" + _END + r"(?:-\d)?"),
-    ("Linear key", ("lin_api_", "lin_oauth_"), "[A-Za-z0-9]{20,}"),
-    ("Notion token", ("ntn_",), "[A-Za-z0-9]{20,}"),
-    ("Notion integration secret", ("secret_",), "[A-Za-z0-9]{40,}"),
-    ("Figma token", ("figd_",), _URL64 + "{20,}"),
-    ("Postman key", ("PMAK-",), "[A-Za-z0-9-]{20,}"),
-    ("New Relic key", ("NRAK-", "NRII-", "NRIQ-", "NRJS-", "NRRA-"), "[A-Za-z0-9]{19,}"),
-    ("Grafana token", ("glsa_", "glc_"), r"[\w+/=-]{20,}"),
-    ("Grafana key", ("eyJrIjoi",), "[A-Za-z0-9+/]{20,}={0,2}"),
-    ("Sentry token", ("sntrys_", "sntryu_"), r"[\w+/=-]{20,}"),
-    ("Dynatrace token", ("dt0c01.", "dt0s01."), r"[A-Z0-9]{16,}\.[A-Z0-9]{32,}"),
-    ("HashiCorp Vault token", ("hvs.", "hvb.", "hvr."), _URL64 + "{20,}"),
-    ("Vault legacy token", ("s.",), r"(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}" + _END),
-    ("Doppler token", ("dp.",), r"(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{1,40}\.)?[A-Za-z0-9]{20,}"),
-    ("PlanetScale token", ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"), _URL64 + "{20,}"),
-    ("Supabase token", ("sbp_", "sb_secret_"), _URL64 + "{20,}"),
-    ("age secret key", ("AGE-SECRET-KEY-",), "[0-9A-Z]{20,}"),
-    ("JSON web token", ("eyJ",), r"[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]+){0,3}+"),
-    ("Discord MFA token", ("mfa.",), r"[\w-]{60,}"),
-)
-
-# name, hints, pattern
-_SHAPED: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    (
-        "private key block",
-        ("private key",),
-        r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
-        # To the END line; without one, the lines of base64 that follow.
-        r"(?:(?:[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}|(?:(?:\s|\\[nrt]){0,8}[A-Za-z0-9+/=]{16,})*+)",
-    ),
-    ("password in a URL", ("://",), r"://[^\s/?#:@\"'<>]{0,128}:(?P<secret>[^\s/?#\"'<>]{1,256})@"),
-    ("token in a URL", ("://",), r"://(?=[\w.~%-]{0,255}?\d)(?P<secret>[\w.~%-]{20,256})@"),
-    (
-        "authorization header",
-        ("authorization",),
-        r"(?i:authorization)\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?"
-        r"(?i:bearer|basic|token|digest|negotiate|api-?key|key|hawk|hmac|oauth|ssws|bot|splunk)[ \t]{1,4}"
-        r"(?=[^\s\"']{0,200}?[\dA-Z=])(?P<secret>[^\s\"'\\,;]{6,})",
-    ),
-    ("bearer token", ("bearer",), _EDGE + r"(?i:bearer)[ \t]{1,4}(?=[\w.~+/-]{0,200}?\d)(?P<secret>[\w.~+/-]{8,}={0,2})"),
-    (
-        "cookie header",
-        ("cookie",),
-        r"(?i:cookie)\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?P<secret>[\w.-]{1,64}=[^\r\n\"'\\]+)",
-    ),
-    (
-        "session cookie",
-        ("sess", "connect.sid"),
-        _EDGE + r"(?i:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|laravel_session|sessionid|session)="
-        # A host's own session ids are no secret: a UUID, or a date with a suffix.
-        r"(?!\d{8}_\d{6}_|[0-9a-f]{8}-[0-9a-f]{4}-)(?=[^\s;,\"'&]{0,200}?\d)(?P<secret>[^\s;,\"'&]{16,})",
-    ),
-    ("Slack webhook", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/-]{10,})"),
-    ("Discord webhook", ("/webhooks/",), r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<secret>\d{1,32}/[\w-]{16,})"),
-    ("Teams webhook", ("webhookb2",), r"\.webhook\.office\.com/webhookb2/(?P<secret>[\w@/-]{20,})"),
-    ("Telegram bot token", (":",), _EDGE + r"\d{8,10}:(?=[a-z0-9_-]{0,34}[A-Z])[\w-]{34,40}" + _END),
-    (
-        "Discord bot token",
-        (".",),
-        _EDGE + r"[MNO](?=[\w.-]{0,80}\d)[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}" + _END,
-    ),
-    ("Mailchimp key", ("-us",), _EDGE + r"[0-9a-f]{32}-us\d{1,2}" + _END),
-    ("Terraform Cloud token", (".atlasv1.",), _EDGE + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}"),
-    ("Azure AD client secret", ("q~",), _EDGE + r"[\w~.]{3}\dQ~[\w~.-]{31,34}" + _END),
-    ("Azure shared access signature", ("sig=",), r"[?&;]sig=(?P<secret>[\w%+/=-]{20,})"),
-    (
-        "signature of a presigned URL",
-        ("x-amz-", "x-goog-"),
-        r"(?i:x-amz-signature|x-goog-signature|x-amz-security-token)=(?P<secret>[\w%+/=-]{20,})",
-    ),
-    ("password in .netrc", ("login",), _EDGE + r"login\s{1,8}\S{1,64}\s{1,8}password\s{1,8}(?P<secret>\S+)"),
-    ("password in SQL", ("identified by", "password '"), r"(?i:identified by|password)[ \t]{1,4}'(?P<secret>[^'\n]{1,256})'"),
-    (
-        "password on a command line",
-        ("curl", "wget", "sshpass", "mysql", "mariadb"),
-        _EDGE + r"(?:(?:curl|wget)\b[^\n]{0,256}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'-][^\s:\"']{0,63}:"
-        r"|sshpass[ \t]+-p[ \t]?[\"']?|(?:mysql|mysqldump|mariadb)\b[^\n]{0,256}?[ \t]-p[\"']?)(?P<secret>[^\s\"']+)",
-    ),
-)
-
-
-def _kinds() -> Iterator[Kind]:
-    for name, prefixes, body in _PREFIXED:
-        pattern = _EDGE + "(?:" + "|".join(map(re.escape, prefixes)) + ")" + body
-        yield Kind(name, tuple(prefix.lower() for prefix in prefixes), re.compile(pattern, re.ASCII))
-    for name, hints, pattern in _SHAPED:
-        yield Kind(name, hints, re.compile(pattern, re.ASCII))
-
-
-KINDS: tuple[Kind, ...] = tuple(_kinds())
-
-# ----------------------------------------------------------------------------------------------- secrets by name
+# ---------------------------------------------------------------------------------------------------------- the names
 
 
 class Guess(Enum):
-    """What a secret-naming name leads to expect: a secret made up by a person, or one made by a machine.
+    """What a name leads to expect: a secret made up by a person, or one made by a machine.
 
     A person's may be an ordinary word or a short number; a machine's is neither.
     """
@@ -219,44 +49,53 @@ class Guess(Enum):
 
     @property
     def digits(self) -> int:
-        """How many digits a number needs to be taken for such a secret."""
+        """How many digits a whole number needs to be taken for such a secret."""
         return 4 if self is Guess.HUMAN else 8
 
 
-# The last word of a name decides; "s" of the plural is dropped, except that "tokens" are usually counted.
-_HUMAN_WORDS = frozenset(
-    "password passwd passwort kennwort passphrase passcode pwd otp totp contraseña contrasena senha пароль 密码".split()
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# The last word of a name decides.  The "s" of a plural is dropped, except that "tokens" are mostly counted.
+_HUMAN = _set(
+    "contrasena contraseña kennwort otp passcode passphrase passwd password passwort pwd senha totp пароль 密码"
 )
-_MACHINE_WORDS = frozenset("secret credential cred authorization cookie token apikey jwt bearer".split())
-# Names written without any separation end in these.
+_MACHINE = _set("secret credential cred authorization cookie token apikey jwt bearer")
+# Names that are written in one piece end in these.
 _HUMAN_ENDINGS = ("password", "passwd", "passphrase", "passwort")
-_MACHINE_ENDINGS = ("apikey", "accesskey", "secretkey", "privatekey", "authtoken", "accesstoken", "refreshtoken")
-_MACHINE_ENDINGS += ("sessiontoken", "bearertoken", "idtoken", "clientsecret", "appsecret", "connectionstring")
-# These words need the right word in front of them (or, for token, not the wrong one).
-_BEFORE_PASS = frozenset("db database smtp user mail email ftp mysql pg postgres redis ssh login admin root sudo proxy".split())
-_BEFORE_KEY = frozenset(
-    "api access secret private signing signature encryption decryption account master auth authentication service ssh gpg"
-    " pgp shared session deploy storage subscription license hmac aes rsa webhook bot admin root".split()
+_MACHINE_ENDINGS = (
+    *("apikey", "accesskey", "secretkey", "privatekey", "clientsecret", "appsecret", "connectionstring"),
+    *("authtoken", "accesstoken", "refreshtoken", "sessiontoken", "bearertoken", "idtoken"),
 )
-_BEFORE_AUTH = frozenset("basic http proxy".split())
-_BEFORE_STRING = frozenset("connection conn".split())
-_BEFORE_TOKENS = frozenset("access refresh api auth bearer oauth csrf personal".split())
-_NOT_BEFORE_TOKEN = frozenset(
-    "next prev previous page continuation cursor sync start end stop pad padding unk unknown eos bos sep cls mask special"
-    " per first last word sub image class separator delimiter".split()
+# Some words count only behind one of these, and "token" only where none of its own stands in front.
+_BEFORE: Mapping[str, frozenset[str]] = {
+    "pass": _set("db database smtp user mail email ftp mysql pg postgres redis ssh login admin root sudo proxy"),
+    "auth": _set("basic http proxy"),
+    "string": _set("connection conn"),
+    "str": _set("connection conn"),
+    "tokens": _set("access refresh api auth bearer oauth csrf personal"),
+    "key": _set(
+        "access account admin aes api auth authentication bot decryption deploy encryption gpg hmac license master pgp"
+        " private root rsa secret service session shared signature signing ssh storage subscription webhook"
+    ),
+}
+_NOT_BEFORE_TOKEN = _set(
+    "bos class cls continuation cursor delimiter end eos expected first illegal image last mask next pad padding"
+    " page per prev previous sep separator special start stop sub sync unexpected unk unknown unrecognized word"
 )
 # A name may end in these and still mean the same.
-_NEUTRAL = frozenset("value string str text plain plaintext raw hash confirm confirmation repeat again base bytes".split())
+_NEUTRAL = _set("again base bytes confirm confirmation hash plain plaintext raw repeat str string text value")
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BREAKS = re.compile(r"[\W\d_]+")
 
 
 def secret_name(name: str) -> Guess | None:
-    """Whether a value under this name is a secret, and of what sort; ``None`` if it is not.
+    """Whether what stands under this name is a secret, and of what sort; ``None`` if it is not.
 
-    ``name`` is a key of an object, a header, a variable, a command line flag: ``api_key``, ``X-Api-Key``, ``dbPassword``.
-    Counts (``max_tokens``), other keys (``primary_key``), and words that only contain such a word (``authority``) are none.
+    ``name`` is a key, a header, a variable or a flag: ``api_key``, ``X-Api-Key``, ``dbPassword``, ``--token``.  Counts
+    (``max_tokens``), other keys (``primary_key``) and words that only contain such a word (``authority``) name none.
     """
     words = [word for word in _BREAKS.split(_CAMEL.sub(" ", name).casefold()) if word]
     while words:
@@ -270,126 +109,150 @@ def secret_name(name: str) -> Guess | None:
 def _decide(words: list[str]) -> Guess | None:
     *rest, last = words
     before = rest[-1] if rest else ""
-    one = last if last in ("tokens", "pass") else last.removesuffix("s")
-    if one in _HUMAN_WORDS or one.endswith(_HUMAN_ENDINGS) or (one == "pass" and before in _BEFORE_PASS):
+    word = last if last in _BEFORE else last.removesuffix("s")
+    if word in _HUMAN or word.endswith(_HUMAN_ENDINGS) or (word == "pass" and before in _BEFORE["pass"]):
         return Guess.HUMAN
-    needed: Mapping[str, bool] = {
-        "token": before not in _NOT_BEFORE_TOKEN,
-        "tokens": before in _BEFORE_TOKENS,
-        "key": before in _BEFORE_KEY,
-        "auth": not before or before in _BEFORE_AUTH,
-        "string": before in _BEFORE_STRING,
-        "str": before in _BEFORE_STRING,
-    }
-    if needed.get(one, one in _MACHINE_WORDS or one.endswith(_MACHINE_ENDINGS)):
-        return Guess.MACHINE
-    return None
+    if word == "token":
+        return None if before in _NOT_BEFORE_TOKEN else Guess.MACHINE
+    if word in _BEFORE:
+        found = before in _BEFORE[word] or (word == "auth" and not before)
+    else:
+        found = word in _MACHINE or word.endswith(_MACHINE_ENDINGS)
+    return Guess.MACHINE if found else None
 
 
-# In text a name is followed by a value.  These are no values of a secret: stand-ins, states, types, ...
+# ------------------------------------------------------------------------------------------ names and values in text
+
+# What stands behind such a name in text need not be a secret.  It may stand in for one, ...
 _STAND_IN = re.compile(
-    r"\[?<?redacted>?\]?|\$\{[^}]*\}|\$[A-Z_][A-Z0-9_]*|\$\([^)]*\)|\$env:\w+|%\w+%|%\(\w+\)s|\{\{?[^{}]*\}?\}|<[^<>]*>|[*•]+|x{3,}"
-    r"|\.{2,}|…|your[-_ ].*|op://.*|vault:.*|arn:.*|https?://.*|(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]+)*/?",
+    r"(?:[a-z]+ )?(?:\[?<?redacted>?\]?|\$\{[^}]*\}|\$[A-Z_][A-Z0-9_]*|\$\([^)]*\)|\$env:\w+|%\w+%|%\(\w+\)s|%[sdr]"
+    r"|\{{1,4}[^{}]*\}{0,4}|<[^<>]*>|[\w-]{0,16}?(?:[*•]+|x{5,}|\.{3,}|…)|your[-_ ].*|op://.*|vault:.*|arn:.*|https?://.*"
+    r"|(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]+)*/?|\w+(?: \| \w+)+)",
     re.IGNORECASE,
 )
-_ORDINARY = frozenset(
-    "a absent accepted added all and any aes256 are as at authentication available base64 basic be bearer bool boolean but"
-    " bytes can changed char char[] created default denied digest disabled does double else empty enabled error expired"
-    " expires false field file float for found from generated given has hidden hs256 if in incorrect input int integer"
-    " invalid is it jwt key list long loaded masked match may md5 mismatch missing must mtls name needed needs never new"
-    " nil no none not null number oauth oauth2 object of off ok old on optional or p pass passed password passwd present"
-    " provided pw pwd received refreshed rejected removed required revoked rotated rs256 secret set sha256 should str strict"
-    " string tbd text that the to todo token true type undefined unknown unset updated user utf8 valid value was when will"
-    " with wrong x509 yes".split()
+# ... say something about it (a state, a type, the beginning of a sentence), ...
+_ORDINARY = _set(
+    "a absent accepted added aes256 all and any are as at authentication available base64 basic be bearer bool"
+    " boolean but bytes can changed char created default denied digest disabled does double else empty enabled"
+    " error expired expires false field file float for found from generated given has hidden hs256 if in incorrect"
+    " input int integer invalid is it jwt key list loaded long masked match may md5 mismatch missing mtls must"
+    " name needed needs never new nil no none not null number oauth oauth2 object of off ok old on optional or p"
+    " pass passed passwd password present provided pw pwd received refreshed rejected removed required revoked"
+    " rotated rs256 secret set sha256 should str strict string tbd text that the to todo token true type undefined"
+    " unknown unset updated user utf8 valid value was when will with wrong x509 yes"
 )
-# ... and code that hands a secret on without holding it.
+# ... or be code that hands it on: a bracket, a constant, a call, an item, an attribute of something common.
 _CODE = re.compile(
-    r"[A-Za-z_][\w.]*[(\[]|(?:self|cls|this|os|env|process|config|settings|args|options|request|req|ctx|context|params|props"
-    r"|data|kwargs|secrets|vars?|local|module)\.[A-Za-z_.]+$"
+    r"[\[({]|(?i:none|null|nil|undefined|true|false)(?!\w)|[A-Za-z_][\w.]*[(\[]|_[a-z_]+$"
+    r"|(?:args|cls|config|context|ctx|data|env|kwargs|local|module|options|os|params|process|props|req"
+    r"|request|secrets|self|settings|state|this|vars?)\.[A-Za-z_.]+$"
 )
-_NAME_LIKE = re.compile(r"[A-Za-z_][\w.]*")
-_MADE = re.compile(r"\d|[+/=!@#$%^&*~]|[A-Za-z]{20}")  # it reads like no word
-_NUMERIC = re.compile(r"[\d.,:/-]+")
+_NAME_LIKE = re.compile(r"[A-Za-z_.-]+|[A-Z]\w*[a-z]")
+_WORDS = re.compile(r"[a-z]{1,12}|.{1,3}")
+_NUMERIC = re.compile(r"[\d.,:/-]+|0x[0-9A-Fa-f]{1,8}")
+# It looks like no word.
+_MADE: Mapping[Guess, re.Pattern[str]] = {
+    Guess.HUMAN: re.compile(r".*?(?:\d|[A-Za-z]{20}|[+/=!@#$%^&*~])"),
+    Guess.MACHINE: re.compile(r"(?=.{6}).*?(?:\d|[A-Za-z]{20})"),
+}
 
 
-def _discloses(guess: Guess, value: str, *, quoted: bool, tight: bool, last: bool) -> bool:
-    """Whether a value that follows a secret-naming name in text is the secret itself.
+def _discloses(guess: Guess, value: str, *, join: str, quoted: bool, last: bool) -> bool:
+    """Whether a value behind a secret-naming name is the secret itself.
 
-    ``tight``: joined to its name by ``=`` alone; ``last``: nothing else follows on its line.
+    ``join`` is what stands between them; ``last``: nothing else follows on the line.
     """
-    if _STAND_IN.fullmatch(value) or value.casefold() in _ORDINARY:
+    if not value or _STAND_IN.fullmatch(value) or value.strip().casefold() in _ORDINARY:
         return False
+    human, made = guess is Guess.HUMAN, bool(_MADE[guess].match(value))
+    names_another = _NAME_LIKE.fullmatch(value) and secret_name(value)
     if quoted:
-        return True
-    if _CODE.match(value) or (_NAME_LIKE.fullmatch(value) and secret_name(value)):
+        if human:
+            return not (names_another and value.isupper())
+        return made or not (names_another or join == "==" or _says_little(value))
+    if _CODE.match(value) or names_another:
         return False
+    ends_it = join in _TIGHT or last
     if _NUMERIC.fullmatch(value):
-        return value.isdigit() and len(value) >= guess.digits and (tight or last)
-    return bool(_MADE.search(value)) or (guess is Guess.HUMAN and (tight or last))
+        return value.isdigit() and len(value) >= guess.digits and ends_it
+    return made or (human and ends_it)
 
 
-# A word in front may belong to the name ("API key: ..."); what joins name and value may be percent-encoded.
+def _says_little(value: str) -> bool:
+    """Whether this is a state or a sentence, where a machine's secret was expected."""
+    return " " in value or bool(_WORDS.fullmatch(value))
+
+
+# A word in front may belong to the name ("API key: ..."), and what joins name and value may be percent-encoded.
 _NAMED = re.compile(
-    r"(?:(?<![\w\\])|(?<=\\[nrt])|(?<=\\)(?![nrtu])|(?<=%[0-9A-Fa-f]{2}))(?:(?P<before>[A-Za-z]{2,20}) )?(?P<name>[^\W\d][\w.-]{1,63})"
-    r"\\?[\"'`]?\]?(?P<join>[ \t]{0,4}(?:=>|:=|={1,2}(?!=)|:(?![:/])|%3[DdAa])[ \t]{0,4})"
+    r"(?:(?<![\w\\])|(?<=\\[nrt])|(?<=\\)(?![nrtu])|(?<=%[0-9A-Fa-f]{2}))"
+    r"(?:(?P<before>[A-Za-z]{2,20}) )?(?P<name>[^\W\d][\w.-]{1,63})\\?[\"'`]?\]?"
+    r"(?P<join>[ \t]{0,4}(?:=>|:=|={1,2}(?!=)|:(?!:|//)|%3[DdAa])[ \t]{0,4})"
 )
 _FLAG = re.compile(r"(?<![\w-])(?P<before>)--?(?P<name>[A-Za-z][\w-]{1,63})(?P<join>[ \t]{1,4})(?!-)")
+_TIGHT = ("=", "%3D", "%3d")
 _QUOTED = re.compile(
-    r"[bfruBFRU]{0,2}(?:"
-    r"\"(?P<double>(?:[^\"\\\n]|\\.){0,1024}+)\"|'(?P<single>(?:[^'\\\n]|\\.){0,1024}+)'|`(?P<tick>[^`\n]{0,1024}+)`"
-    # JSON inside of JSON: the quotes are escaped, and quotes inside of the value once more
-    r"|\\\"(?P<nested>(?:[^\"\\\n]|\\\\\\.|\\\\[^\\\"]|\\[^\"\\\n]){0,1024}?)\\\")"
+    # What begins like the code behind a string is no value: the quote in front closes that string.
+    r"(?P<prefix>[bfruBFRU]{0,2})\\?[\"'`](?![\s,)+;\]}])(?:"
+    r"(?<=[^\\]\")(?P<double>(?:[^\"\\\n]|\\.){0,1024}+)\"|(?<=[^\\]')(?P<single>(?:[^'\\\n]|\\.){0,1024}+)'"
+    r"|(?<=`)(?P<tick>[^`\n]{0,1024}+)`"
+    # JSON inside of JSON: its quotes are escaped, and a quote inside of its value is escaped once more.
+    r"|(?<=\\\")(?P<nested>(?:[^\"\\\n]|\\\\\\.|\\\\[^\\\"]|\\[^\"\\\n]){0,1024}+)\\\")"
 )
-_BARE_CHARACTER = (
+_BARE = (
     r"(?:[^\s\"'`<>,;&\\%]|%(?!26)|[,;&](?=[^\s,;&\"'`\\])(?![A-Za-z_][\w.-]{0,40}[=:])|[\"'](?=\w)|\\(?![nrt\"'\\]))"
 )
-_BARE = re.compile(_BARE_CHARACTER + "{1,512}+")
-_BARE_REST = re.compile(_BARE_CHARACTER + "*+")
-_LAST = re.compile(r"[&;,] ?[\w.-]{1,64}[=:]|[ \t)\]}\"'`.;,]{0,16}(?:$|[\r\n\\]|-)", re.MULTILINE)
-_ENDING = ".:)]}"
-# A name and its value some way apart: <password>x</password>, {"name": "PASSWORD", "value": "x"}
+_BARE_HEAD = re.compile(_BARE + "{1,512}+")
+_BARE_REST = re.compile(_BARE + "++")
+_BARE_END = ".:)]}"  # stripped: mostly the sentence's or the code's own
+_LAST = re.compile(r"[&;,] ?[\w.-]{1,64}[=:]|[ \t)\]}\"'`.;,]{0,16}(?:$|[\r\n\\]|--?\w)", re.MULTILINE)
+# Some way apart: <password>x</password>, {"name": "PASSWORD", "value": "x"}
 _APART = (
     re.compile(r"<(?P<name>[\w.:-]{2,64})>(?P<secret>[^<>\n]{1,1024})</(?P=name)"),
     re.compile(
-        r"\bname[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<name>[\w.-]{2,64})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?"
-        r"(?P<secret>[^\s\"',}]{1,1024})"
+        r"\bname[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<name>[\w.-]{2,64})[\"']?,?\s{0,40}"
+        r"[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<secret>[^\s\"',}]{1,1024})"
     ),
 )
 
 
-def _named(text: str) -> Iterator[tuple[int, int]]:
+def _named(text: str) -> Iterator[Span]:
     for pattern in (_NAMED, _FLAG):
         at = 0
         while found := pattern.search(text, at):
             at = found.end()
-            guess = secret_name(found["name"]) or (found["before"] and secret_name(f"{found['before']} {found['name']}"))
-            if guess and (span := _value(text, at, guess, tight=found["join"] in ("=", "%3D", "%3d"))):
+            guess = secret_name(f"{found['before'] or ''} {found['name']}")
+            if guess and (span := _value(text, at, guess, found["join"])):
                 yield span
                 at = span[1]
     for pattern in _APART:
         for found in pattern.finditer(text):
             guess = secret_name(found["name"])
-            if guess and _discloses(guess, found["secret"], quoted=True, tight=True, last=True):
+            if guess and _discloses(guess, found["secret"], join=":", quoted=True, last=True):
                 yield found.span("secret")
 
 
-def _value(text: str, at: int, guess: Guess, *, tight: bool) -> tuple[int, int] | None:
-    """The span of the secret that begins at ``at``, behind its name; ``None`` if what stands there is none."""
+def _value(text: str, at: int, guess: Guess, join: str) -> Span | None:
+    """The span of the secret at ``at``, where the value of a secret-naming name begins; ``None`` if that is none."""
     if quoted := _QUOTED.match(text, at):
         group = quoted.lastgroup or ""
-        value, span = quoted[group], quoted.span(group)
-        return span if value and _discloses(guess, value, quoted=True, tight=tight, last=True) else None
-    if bare := _BARE.match(text, at):
-        value = bare[0].rstrip(_ENDING)
-        if value and _discloses(guess, value, quoted=False, tight=tight, last=bool(_LAST.match(text, bare.end()))):
-            return at, at + len(text[at : _BARE_REST.match(text, bare.end()).end()].rstrip(_ENDING))  # type: ignore[union-attr]  # "*" matches anywhere
-    return None
+        composed = "f" in quoted["prefix"].lower() and "{" in quoted[group]
+        found = not composed and _discloses(guess, quoted[group], join=join.strip(), quoted=True, last=True)
+        return quoted.span(group) if found else None
+    if not (head := _BARE_HEAD.match(text, at)):
+        return None
+    value = head[0] if _STAND_IN.fullmatch(head[0]) else head[0].rstrip(_BARE_END)
+    last = bool(_LAST.match(text, head.end()))
+    if not _discloses(guess, value, join=join, quoted=False, last=last):
+        return None
+    rest = _BARE_REST.match(text, head.end())
+    return at, at + len((head[0] + (rest[0] if rest else "")).rstrip(_BARE_END))
 
 
-# ------------------------------------------------------------------------------------------------------ the spans
+# ---------------------------------------------------------------------------------------------------------- the spans
 
 
-def _shaped(text: str) -> Iterator[tuple[int, int]]:
+def _shaped(text: str) -> Iterator[Span]:
     lowered = text.lower()
     for kind in KINDS:
         if any(hint in lowered for hint in kind.hints):
@@ -399,8 +262,30 @@ def _shaped(text: str) -> Iterator[tuple[int, int]]:
                     yield found.span(group)
 
 
-def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
-    """Where ``needle`` stands; a short one must not stand inside a word."""
+def _spans(text: str) -> Iterator[Span]:
+    yield from _shaped(text)
+    yield from _named(text)
+    yield from _equal(text, _in_json(text))
+
+
+def _in_json(text: str) -> frozenset[str]:
+    """The secrets of a text that is JSON as a whole, where a name may stand far from what it gives away."""
+    try:
+        return secret_values(json.loads(text)) if text.lstrip()[:1] in ("{", "[") else frozenset()
+    except (ValueError, RecursionError):
+        return frozenset()
+
+
+def _equal(text: str, secrets: Iterable[str]) -> Iterator[Span]:
+    for secret in secrets:
+        plain = secret.strip()
+        in_json = (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1])
+        for needle in {plain, *in_json, _percent_encoded(plain)} - {""}:
+            yield from _places(text, needle)
+
+
+def _places(text: str, needle: str) -> Iterator[Span]:
+    """Where ``needle`` stands; a short one counts only where it is no part of a word."""
     start = text.find(needle)
     while start >= 0:
         end = start + len(needle)
@@ -410,23 +295,15 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
         start = text.find(needle, end)
 
 
-def _equal(text: str, secrets: Iterable[str]) -> Iterator[tuple[int, int]]:
-    for secret in secrets:
-        plain = secret.strip()
-        escaped = (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1])
-        for needle in {plain, *escaped, _percent_encoded(plain)} - {""}:
-            yield from _places(text, needle)
-
-
 def _percent_encoded(text: str) -> str:
-    plain = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+    plain = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
     return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
-def _hide(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with each run of overlapping or touching spans replaced by one mark.
+def _hide(text: str, spans: Iterable[Span]) -> str:
+    """The text with one mark for each run of overlapping or touching spans.
 
-    Marks that are there already count as spans, so that none is ever cut.
+    The marks that it holds already count as spans, so that none is ever cut.
     """
     pieces: list[str] = []
     done = 0
@@ -440,44 +317,44 @@ def _hide(text: str, spans: Iterable[tuple[int, int]]) -> str:
 def redact_text(text: str, secrets: frozenset[str] = frozenset()) -> str:
     """The text with every secret replaced by ``[REDACTED]``.
 
-    ``secrets`` are values known to be secret from elsewhere in the same call (see ``secret_values``); they are found
-    also where they stand escaped in JSON or percent-encoded.  Redacting twice changes nothing more.
+    ``secrets`` are values known as secret from the rest of the call (``secret_values``); they are found as they are,
+    escaped as in JSON, and percent-encoded.  Redacting again changes nothing.
     """
-    while (hidden := _hide(text, chain(_shaped(text), _named(text), _equal(text, secrets)))) != text:
-        text = hidden  # what is gone may uncover an edge that stood inside a word before
+    while (hidden := _hide(text, chain(_spans(text), _equal(text, secrets)))) != text:
+        text = hidden  # what is gone may have hidden an edge, or the end of a line
     return text
 
 
-# ------------------------------------------------------------------------------------------------------- JSON values
+# --------------------------------------------------------------------------------------------------------- JSON values
 
-_Leaf = Callable[[Any, "Guess | None"], Any]
+_Leaf = Callable[[Any, Guess | None], Any]
 _NAME_FIELDS = ("name", "key", "header", "field", "variable")
 _LONE_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 
 
 def _walk(value: JSON, guess: Guess | None, leaf: _Leaf) -> JSON:
-    """``value`` with ``leaf(item, guess)`` for each key and each item that holds no others.
+    """``value`` with ``leaf(item, guess)`` in place of each key, text, number, boolean and null.
 
-    ``guess`` tells what the names above an item lead to expect of it.
+    ``guess`` is what the names around an item lead to expect of it.
     """
     if isinstance(value, Mapping):
         named = next((secret_name(value[f]) for f in _NAME_FIELDS if isinstance(value.get(f), str)), None)
         walked: dict[Any, JSON] = {}
         for key, item in value.items():
-            own = secret_name(key) if isinstance(key, str) else None
+            own = named if key == "value" else secret_name(key) if isinstance(key, str) else None
             clean = leaf(key, None)
-            while clean in walked:  # two keys whose difference was the secret
+            while clean in walked:  # two keys that differed in their secrets alone
                 clean += "'"
-            walked[clean] = _walk(item, guess or own or (named if key == "value" else None), leaf)
+            walked[clean] = _walk(item, guess or own, leaf)
         return walked
     if isinstance(value, list | tuple):
-        before = ("", *value)
-        return [_walk(item, guess or _flagged(prior, item), leaf) for prior, item in zip(before, value, strict=False)]
+        pairs = zip(("", *value), value, strict=False)
+        return [_walk(item, guess or _flagged(prior, item), leaf) for prior, item in pairs]
     return leaf(value, guess)
 
 
 def _flagged(prior: JSON, item: JSON) -> Guess | None:
-    """``["--password", "x"]``: what the item before this one leads to expect."""
+    """What a flag leads to expect of the item behind it, as in ``["--password", "x"]``."""
     if isinstance(prior, str) and isinstance(item, str) and _LONE_FLAG.fullmatch(prior) and not item.startswith("-"):
         return secret_name(prior)
     return None
@@ -490,10 +367,10 @@ def _hidden(item: JSON, guess: Guess | None) -> bool:
 
 
 def redact_value(value: JSON, secrets: frozenset[str] = frozenset()) -> JSON:
-    """The JSON value without its secrets; the argument is left as it was.
+    """A copy of the JSON value without its secrets.
 
-    Text under a secret-naming key becomes ``[REDACTED]`` (the module's text says what becomes of other types), all other
-    text and the keys themselves are redacted as text, with ``secrets`` and the value's own ``secret_values``.
+    What stands under a secret-naming key is treated as the module's text says; all other text and the keys themselves
+    go through ``redact_text`` with ``secrets`` and the value's own ``secret_values``.
     """
     known = secrets | secret_values(value)
 
@@ -506,19 +383,21 @@ def redact_value(value: JSON, secrets: frozenset[str] = frozenset()) -> JSON:
 
 
 def secret_values(value: JSON) -> frozenset[str]:
-    """What ``redact_value`` takes out of this value and what is long enough to be looked for in the rest of the call.
+    """The secrets in this value that have to be looked for in the rest of its call.
 
-    Words that say nothing ("required", "password") and stand-ins ("<token>") are not among them.
+    These are all that ``redact_value`` takes out of it, less what is too short and what says nothing (``required``,
+    ``password``, ``<token>``).
     """
     found: set[str] = set()
 
     def collect(item: JSON, guess: Guess | None) -> JSON:
         texts = [item] if isinstance(item, str) else []
         if _hidden(item, guess):
-            found.add(str(item))
+            if guess is Guess.HUMAN or not _says_little(str(item)):
+                found.add(str(item))
             texts.append(f"authorization: {item}")  # a credential may be repeated without its scheme
         for text in texts:
-            found.update(text[start:end] for start, end in chain(_shaped(text), _named(text)))
+            found.update(text[start:end] for start, end in _spans(text))
         return item
 
     _walk(value, None, collect)
@@ -526,5 +405,6 @@ def secret_values(value: JSON) -> frozenset[str]:
 
 
 def _worth_looking_for(text: str) -> bool:
-    says_nothing = _STAND_IN.fullmatch(text) or text.casefold() in _ORDINARY or secret_name(text) is not None
+    names_another = _NAME_LIKE.fullmatch(text) and secret_name(text)
+    says_nothing = _STAND_IN.fullmatch(text) or text.casefold() in _ORDINARY or names_another
     return len(text) >= SHORTEST_REPEATED and MARK not in text and not says_nothing

@@ -17,25 +17,25 @@ LEAST_SHARED = 2  # word families
 FAMILY_WEIGHT = 0.8  # of a word shared by its family alone; the same word counts 1
 
 # Words that stand in any question, and in any case whatever it is about.
-STOP_WORDS = frozenset(
-    (
-        "a about above across after again against all almost alone along already also although always am among an and"
-        " another any anybody anyone anything are aren around as aside at away be became because become been before"
-        " behind being below beside besides between beyond both but by came can cannot case cases come could couldn did"
-        " didn do does doesn doing don done down due during each either else enough entirely etc even ever every"
-        " everybody everyone everything except few for from further get gets give given go goes going gone got had hadn"
-        " has hasn have haven having he hence her here hers herself him himself his how however i if in indeed instead"
-        " into is isn it its itself just keep kept last least less let like ll made make makes many may maybe me might"
-        " mine more moreover most mostly much must mustn my myself near need needs neither never nevertheless no nobody"
-        " none nor not nothing now nowhere of off often on once one only onto or other others otherwise our ours out over"
-        " own per perhaps please put quite rather re really same say says see seem seems seen several shall shan she"
-        " should shouldn since so some somebody someone something sometimes somewhere soon still such take than that the"
-        " their theirs them themselves then there therefore these they thing things this those though through thus till"
-        " to together too toward towards under unless until up upon us use used uses using usually ve very via was wasn"
-        " way ways we well were weren what whatever when whenever where wherever whether which whichever while who"
-        " whoever whole whom whose why will with within without won would wouldn yes yet you your yours yourself"
-    ).split()
+_STOP_WORDS = (
+    "a about above across after again against all almost alone along already also although always am among an and"
+    " another any anybody anyone anything are aren around as aside at away be became because become been before"
+    " behind being below beside besides between beyond both but by came can cannot case cases come could couldn"
+    " did didn do does doesn doing don done down due during each either else enough entirely etc even ever every"
+    " everybody everyone everything except few for from further get gets give given go goes going gone got had"
+    " hadn has hasn have haven having he hence her here hers herself him himself his how however i if in indeed"
+    " instead into is isn it its itself just keep kept last least less let like ll made make makes many may maybe"
+    " me might mine more moreover most mostly much must mustn my myself near need needs neither never nevertheless"
+    " no nobody none nor not nothing now nowhere of off often on once one only onto or other others otherwise our"
+    " ours out over own per perhaps please put quite rather re really same say says see seem seems seen several"
+    " shall shan she should shouldn since so some somebody someone something sometimes somewhere soon still such"
+    " take than that the their theirs them themselves then there therefore these they thing things this those"
+    " though through thus till to together too toward towards under unless until up upon us use used uses using"
+    " usually ve very via was wasn way ways we well were weren what whatever when whenever where wherever whether"
+    " which whichever while who whoever whole whom whose why will with within without won would wouldn yes yet you"
+    " your yours yourself"
 )
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 # ------------------------------------------------------------------------------------------------------------ families
 
