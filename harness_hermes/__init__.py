@@ -7,4 +7,6 @@ its ``plugin.yaml``, as a plugin directory.  In the second case it is imported u
 
 from .plugin import GENERATION, register
 
-__all__ = ["GENERATION", "register"]
+__all__ = ["GENERATION", "__version__", "register"]
+
+__version__ = "0.1.0"

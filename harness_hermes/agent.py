@@ -22,7 +22,7 @@ TIMEOUT_S = 180
 QUESTION = """
 import json, hermes_cli
 try:
-    from harness_hermes import GENERATION as harness
+    from harness_hermes import __version__ as harness
 except ImportError:
     harness = ""
 print(json.dumps({"version": hermes_cli.__version__, "harness": harness}))
@@ -51,7 +51,7 @@ class Hermes:
     command: Path
 
     def run(self, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-        """Run the command with ``home`` as the user's home and ``home/.hermes`` as the profile."""
+        """Run the command with ``home`` as the user's home and ``profile_in(home)`` as the profile."""
         return _run([str(self.command), *arguments], home)
 
     def facts(self) -> Facts:
@@ -83,6 +83,12 @@ def find() -> Hermes:
     return Hermes(Path(found))
 
 
+def profile_in(home: Path) -> Path:
+    """The Hermes profile of a scratch home.  Not ``~/.hermes``: below a test runner Hermes does without a session
+    store there, to keep tests away from a person's own."""
+    return home / "hermes"
+
+
 def environment(home: Path) -> dict[str, str]:
     """The environment of a scratch run: nothing of the user's own Hermes, and no proxy on the way to loopback."""
     kept = {
@@ -90,7 +96,7 @@ def environment(home: Path) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("HERMES_", "XDG_")) and not name.lower().endswith("_proxy")
     }
-    return {**kept, "HOME": str(home), "HERMES_HOME": str(home / ".hermes"), "NO_PROXY": "*", "no_proxy": "*"}
+    return {**kept, "HOME": str(home), "HERMES_HOME": str(profile_in(home)), "NO_PROXY": "*", "no_proxy": "*"}
 
 
 def _run(command: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from harness_core.errors import HarnessError
-from harness_hermes.agent import Hermes, find
+from harness_hermes import __version__
+from harness_hermes.agent import Hermes, find, profile_in
 from harness_hermes.installer import install
 from harness_hermes.plugin.profiles import FOLDER
 from harness_store import Harness
@@ -44,12 +45,10 @@ def demonstrate(host: str, say: Say, *, content: str = AS_PREDICTED) -> dict[str
 
 def on_library(home: Path, file: Path, say: Say) -> tuple[Path, str]:
     """The inquiry through ``Harness`` alone: the six steps, the look an ordinary function under ``execution``."""
-    from harness_hermes import GENERATION
-
     root = home / FOLDER
     harness = Harness(root)
     replies: dict[str, Any] = {}
-    say("host", f"the library, {GENERATION}")
+    say("host", f"the library, {__version__}")
     for step in steps(file):
         arguments = step.arguments(replies)
         if step.name == "look":
@@ -61,14 +60,14 @@ def on_library(home: Path, file: Path, say: Say) -> tuple[Path, str]:
         replies[step.name] = step.read(reply)
         say(*step.tell(replies))
     harness.close()
-    return root, GENERATION
+    return root, __version__
 
 
 def on_hermes(hermes: Hermes, home: Path, file: Path, say: Say) -> tuple[Path, str]:
     """The inquiry by a real agent in a scratch profile: the model is a script, the rest is the agent's own work."""
     version = hermes.facts().version
     say("host", f"Hermes Agent {version}, {hermes.command}")
-    profile = home / ".hermes"
+    profile = profile_in(home)
     install(profile)
     with ScriptedModel(player(steps(file), say)) as model:
         configure(profile, model.url)
@@ -138,7 +137,7 @@ def examine(root: Path, scratch: Path, say: Say) -> dict[str, Any]:
     replay = harness.replay(CASE_ID)
     harness.close()
     say("provenance", f"{observed['raw_result_provenance']} at {observed['observation_boundary']}")
-    say("verified", f"{len(replay.get('events', [])) or case.get('event_count', '')} replay usable: {replay['usable']}")
+    say("verified", f"{replay['timeline']['event_count']} records: {replay['reason']}")
     tampered = tamper(root, scratch / "tampered", say)
     return {
         "case_id": CASE_ID,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness_core.errors import HarnessError
 from harness_core.schemas import TOOLS
+from harness_store import GENERATION
 
 from .capture import Capture
 from .hosts import running_version
@@ -16,8 +19,7 @@ from .log import log
 from .profiles import Profiles
 from .settings import DEFAULT_CHARS
 
-GENERATION = "0.1.0"
-"""The label of this code: logged at registration, and shown by ``epistemic_model`` list."""
+__all__ = ["GENERATION", "register"]
 
 TOOLSET = "epistemic-harness"
 SKILL = Path(__file__).resolve().parent.parent / "skills" / "epistemic-inquiry" / "SKILL.md"
@@ -27,7 +29,10 @@ def handler(name: str, profiles: Profiles, lineage: Lineage) -> Callable[..., st
     """The host's handler of one tool: arguments and session id in, JSON text out; it never raises."""
 
     def handle(args: Any, *, session_id: str | None = None, **_: Any) -> str:
-        harness = profiles.harness()
+        try:
+            harness = profiles.harness()
+        except HarnessError as error:
+            return json.dumps(error.answer())
         lineage.at_call(harness, session_id or "")
         return harness.tool(name, args, session_id=session_id or "")
 

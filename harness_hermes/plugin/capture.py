@@ -48,19 +48,13 @@ class Scope:
     open: bool = field(default=True, init=False)
     heard: bool = field(default=False, init=False)
 
-    def hear(self, boundary: Boundary, result: Any, status: Any, error_message: Any) -> None:
+    def hear(self, boundary: Boundary, result: Any, status: Any) -> None:
         """Record what a hook was handed.  ``status`` is the host's word, absent on hosts that send none."""
         self.heard = True
-        if not is_proven(self.version, boundary, self.key[0], status_given=bool(status), innermost=self.innermost):
+        if self._proven(boundary, status_given=bool(status)):
+            self._native(boundary, result, STATUS.get(str(status)) if status else None)
+        else:
             self._unproven(boundary, result)
-            return
-        self.execution.observed(
-            result,
-            boundary=boundary,
-            provenance=Provenance.NATIVE_HANDLER_RESULT,
-            status=STATUS.get(str(status)) if status else None,
-            error_message=str(error_message or ""),
-        )
 
     @harmless
     def returned(self, result: Any) -> None:
@@ -68,12 +62,8 @@ class Scope:
         self.open = False
         if self.execution.finished:
             self.execution.exposed(result)
-        elif not self.heard and is_proven(
-            self.version, Boundary.MIDDLEWARE_RETURN, self.key[0], status_given=False, innermost=self.innermost
-        ):
-            self.execution.observed(
-                result, boundary=Boundary.MIDDLEWARE_RETURN, provenance=Provenance.NATIVE_HANDLER_RESULT
-            )
+        elif not self.heard and self._proven(Boundary.MIDDLEWARE_RETURN, status_given=False):
+            self._native(Boundary.MIDDLEWARE_RETURN, result, None)
         else:
             self._unproven(Boundary.MIDDLEWARE_RETURN, result)
 
@@ -82,9 +72,8 @@ class Scope:
         """Record an exception that came out of the call: the action may or may not have completed."""
         self.open = False
         error = getattr(error, "original", error)  # the host wraps what comes from below a middleware
-        text = f"{type(error).__name__}: {error}"
         status = ResultStatus.UNKNOWN if isinstance(error, Exception) else ResultStatus.INTERRUPTED
-        self._unproven(Boundary.MIDDLEWARE_RETURN, text, status, text)
+        self._unproven(Boundary.MIDDLEWARE_RETURN, f"{type(error).__name__}: {error}", status)
 
     @harmless
     def end(self) -> None:
@@ -92,16 +81,15 @@ class Scope:
         self.open = False
         self.execution.__exit__(None, None, None)
 
-    def _unproven(
-        self,
-        boundary: Boundary,
-        result: Any,
-        status: ResultStatus = ResultStatus.UNKNOWN,
-        error_message: str = "",
-    ) -> None:
-        self.execution.observed(
-            result, boundary=boundary, provenance=Provenance.UNKNOWN, status=status, error_message=error_message
-        )
+    def _proven(self, boundary: Boundary, *, status_given: bool) -> bool:
+        return is_proven(self.version, boundary, self.key[0], status_given=status_given, innermost=self.innermost)
+
+    def _native(self, boundary: Boundary, result: Any, status: ResultStatus | None) -> None:
+        """Proven.  Without a word of the host's the harness reads the status off the result."""
+        self.execution.observed(result, boundary=boundary, provenance=Provenance.NATIVE_HANDLER_RESULT, status=status)
+
+    def _unproven(self, boundary: Boundary, result: Any, status: ResultStatus = ResultStatus.UNKNOWN) -> None:
+        self.execution.observed(result, boundary=boundary, provenance=Provenance.UNKNOWN, status=status)
 
 
 SCOPE: ContextVar[Scope | None] = ContextVar("epistemic_harness_scope", default=None)
@@ -154,7 +142,14 @@ class Capture:
         harness = self._profiles.harness()
         self._lineage.at_call(harness, session_id)
         execution = harness.execution(
-            tool_name=tool_name, args=args, **{name: str(ids.get(name) or "") for name in IDS}
+            session_id=session_id,
+            tool_name=tool_name,
+            args=args,
+            task_id=str(ids.get("task_id") or ""),
+            tool_call_id=str(ids.get("tool_call_id") or ""),
+            turn_id=str(ids.get("turn_id") or ""),
+            api_request_id=str(ids.get("api_request_id") or ""),
+            host=True,
         ).__enter__()
         if not execution.recording and execution.blocked is None:
             execution.__exit__(None, None, None)
@@ -163,39 +158,23 @@ class Capture:
 
     @harmless
     def on_post_tool_call(
-        self,
-        *,
-        tool_name: str = "",
-        args: Any = None,
-        result: Any = None,
-        status: Any = None,
-        error_message: Any = None,
-        **ids: Any,
+        self, *, tool_name: str = "", args: Any = None, result: Any = None, status: Any = None, **ids: Any
     ) -> None:
         """Hear the host report a finished call."""
-        self._hear(Boundary.POST_TOOL_CALL, tool_name, args, result, status, error_message, ids)
+        self._hear(Boundary.POST_TOOL_CALL, tool_name, args, result, status, ids)
 
     @harmless
     def on_transform_tool_result(
-        self,
-        *,
-        tool_name: str = "",
-        args: Any = None,
-        result: Any = None,
-        status: Any = None,
-        error_message: Any = None,
-        **ids: Any,
+        self, *, tool_name: str = "", args: Any = None, result: Any = None, status: Any = None, **ids: Any
     ) -> None:
         """Hear the host offer a result for rewriting; it is never rewritten here."""
-        self._hear(Boundary.TRANSFORM_TOOL_RESULT_INPUT, tool_name, args, result, status, error_message, ids)
+        self._hear(Boundary.TRANSFORM_TOOL_RESULT_INPUT, tool_name, args, result, status, ids)
 
     @staticmethod
-    def _hear(
-        boundary: Boundary, tool_name: str, args: Any, result: Any, status: Any, error: Any, ids: dict[str, Any]
-    ) -> None:
+    def _hear(boundary: Boundary, tool_name: str, args: Any, result: Any, status: Any, ids: dict[str, Any]) -> None:
         scope = SCOPE.get()
         # A nested, replayed, late or rewritten call is not the one that was committed: it is left alone.
         if scope is None or not scope.open or scope.key != correlation(tool_name, ids) or scope.args != args:
             return
         if not scope.heard:
-            scope.hear(boundary, result, status, error)
+            scope.hear(boundary, result, status)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from harness_core.errors import Unavailable
+from harness_core.vocabulary import Lifecycle
+from harness_store import Harness
+
 from .lineage import Lineage
-from .log import harmless
+from .log import harmless, log
 from .profiles import Profiles
 from .settings import ceiling
 
@@ -26,26 +30,52 @@ class LifecycleHooks:
             return None
         harness = self._profiles.harness()
         self._lineage.at_turn(harness, session_id)
-        harness.proof_of_life(session_id)
+        self._wake(harness, session_id)
         text = harness.context(session_id, ceiling(self._configured()))
         return {"context": text} if text else None
 
     @harmless
+    def _wake(self, harness: Harness, session_id: str) -> None:
+        """Resume what the host paused; where that fails the turn still gets the context that there is."""
+        harness.proof_of_life(session_id)
+
+    @harmless
     def on_subagent_stop(self, *, child_session_id: str | None = None, child_status: Any = None, **_: Any) -> None:
         """Pause what a delegated worker leaves unfinished."""
-        if child_session_id:
-            self._profiles.harness().pause_for_lifecycle(
-                child_session_id, kind="subagent_stop", child_status=str(child_status or "")
-            )
+        self._pause(Lifecycle.SUBAGENT_STOP, child_session_id, child_status=child_status)
 
     @harmless
-    def on_session_reset(self, *, old_session_id: str | None = None, reason: Any = None, **_: Any) -> None:
+    def on_session_reset(
+        self, *, old_session_id: str | None = None, reason: Any = None, platform: Any = None, **_: Any
+    ) -> None:
         """Pause the case of the session that ended, where the host names it."""
-        if old_session_id:
-            self._profiles.harness().pause_for_lifecycle(old_session_id, kind="session_reset", reason=str(reason or ""))
+        self._pause(Lifecycle.SESSION_RESET, old_session_id, reason=reason, platform=platform)
 
     @harmless
-    def on_session_finalize(self, *, session_id: str | None = None, reason: Any = None, **_: Any) -> None:
+    def on_session_finalize(
+        self, *, session_id: str | None = None, reason: Any = None, platform: Any = None, **_: Any
+    ) -> None:
         """Pause the case of a session that is going away; which reasons do so is the core's to say."""
-        if session_id:
-            self._profiles.harness().pause_for_lifecycle(session_id, kind="session_finalize", reason=str(reason or ""))
+        self._pause(Lifecycle.SESSION_FINALIZE, session_id, reason=reason, platform=platform)
+
+    def _pause(
+        self,
+        kind: Lifecycle,
+        session_id: str | None,
+        *,
+        reason: Any = None,
+        child_status: Any = None,
+        platform: Any = None,
+    ) -> None:
+        if not session_id:
+            return
+        try:
+            self._profiles.harness().pause_for_lifecycle(
+                session_id,
+                kind=kind,
+                reason=str(reason or ""),
+                child_status=str(child_status or ""),
+                platform=str(platform or ""),
+            )
+        except Unavailable as error:  # nothing retries it later, so each miss is said
+            log.warning("pause missed and not persisted", hook=kind.value, session=session_id, error=str(error))

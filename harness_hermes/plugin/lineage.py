@@ -48,6 +48,8 @@ class Lineage:
 
     @harmless
     def _adopt(self, harness: Harness, session_id: str) -> None:
+        if harness.is_bound(session_id):
+            return
         lineage = lineage_of(session_id)
         if len(lineage) > 1:
             harness.adopt_lineage(session_id, lineage)

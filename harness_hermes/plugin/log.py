@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
@@ -14,14 +14,19 @@ T = TypeVar("T")
 
 logging.getLogger("harness_hermes").addHandler(logging.NullHandler())
 
+_logfmt = structlog.processors.LogfmtRenderer(key_order=["event"], drop_missing=True)
+
+
+def _line(logger: Any, method: str, event: structlog.typing.EventDict) -> tuple[tuple[str], dict[str, Any]]:
+    """One line of key=value pairs; a trace goes to the handlers as logging's own ``exc_info``."""
+    trace = event.pop("exc_info", None)
+    return (str(_logfmt(logger, method, event)),), {"exc_info": trace}
+
+
 log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
     logging.getLogger("harness_hermes"),
+    processors=[structlog.stdlib.filter_by_level, _line],
     wrapper_class=structlog.stdlib.BoundLogger,
-    processors=[
-        structlog.stdlib.filter_by_level,
-        structlog.processors.format_exc_info,
-        structlog.processors.KeyValueRenderer(key_order=["event"], drop_missing=True),
-    ],
 )
 
 _reported: set[tuple[str, str, str]] = set()

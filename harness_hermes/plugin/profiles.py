@@ -29,17 +29,13 @@ class Profiles:
         self._lock = threading.Lock()
 
     def harness(self) -> Harness:
-        """The harness over ``<home>/epistemic-harness``.  Building one touches no file."""
+        """The harness over ``<home>/epistemic-harness``.  Building one writes no file.
+
+        Raises ``Damaged`` for a store that a newer release wrote, ``Unavailable`` where there are no POSIX locks.
+        """
         root = hermes_home() / FOLDER
         found = self._harnesses.get(root)
         if found is None:
             with self._lock:
-                found = self._harnesses.setdefault(root, Harness(root, host=True))
+                found = self._harnesses.setdefault(root, Harness(root))
         return found
-
-    def close(self) -> None:
-        """Close every harness; the next call builds anew."""
-        with self._lock:
-            harnesses, self._harnesses = self._harnesses, {}
-        for harness in harnesses.values():
-            harness.close()

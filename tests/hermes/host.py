@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from harness_hermes.agent import environment, find
+from harness_hermes.agent import environment, find, profile_in
 from harness_hermes.demo.run import settings
 from harness_hermes.demo.scripted import Call, Player, ScriptedModel, since_last_user
 from harness_hermes.installer import install
@@ -103,7 +103,7 @@ class Profile:
 
     def __init__(self, home: Path, *, harness: bool = True, plugins: Mapping[str, str] | None = None) -> None:
         self.home = home
-        self.hermes_home = home / ".hermes"
+        self.hermes_home = profile_in(home)
         self.hermes_home.mkdir(parents=True)
         self.enabled = list(plugins or {})
         for name, source in (plugins or {}).items():
