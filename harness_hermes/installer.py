@@ -15,7 +15,7 @@ from attrs import frozen
 
 from harness_store.disk import PosixDisk, make_folder, reporting, write_durably
 
-from .settings_file import UnfitSettings, in_list, with_item, without_item
+from .settings_file import UnfitSettings, in_list, value_at, with_item, without_item
 
 NAME = "epistemic-harness"
 MARK = "# Written by `epistemic-harness plugin install`; `plugin uninstall` removes it."
@@ -75,6 +75,8 @@ class Status:
     current: bool
     enabled: bool
     disabled: bool
+    isolated: bool
+    """The host runs plugins in a process of their own, where tool middleware does not work: nothing is captured."""
 
     @property
     def advice(self) -> str:
@@ -82,7 +84,7 @@ class Status:
         if self.disabled:
             return f"take {NAME} out of plugins.disabled in this profile's settings"
         if self.installed and self.current and self.enabled:
-            return ""
+            return "set plugins.isolation to in_process in this profile's settings" if self.isolated else ""
         return "run `epistemic-harness plugin install`"
 
 
@@ -159,6 +161,7 @@ def status(home: Path) -> Status:
         current=(_read(folder / "__init__.py"), _read(folder / "plugin.yaml")) == _files(),
         enabled=in_list(text, ENABLED, NAME),
         disabled=in_list(text, DISABLED, NAME),
+        isolated=value_at(text, ("plugins", "isolation")) == "host",
     )
 
 

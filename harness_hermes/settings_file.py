@@ -23,9 +23,18 @@ class UnfitSettings(Exception):
     """The settings are not in a shape in which one entry can be changed safely; the text says what to do by hand."""
 
 
+def value_at(text: str, path: Sequence[str]) -> Any:
+    """What stands at ``path`` (keys from the top) in a YAML text; None where nothing does."""
+    value: Any = _load(text)
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
 def in_list(text: str, path: Sequence[str], item: str) -> bool:
     """Whether the list at ``path`` (keys from the top) of a YAML text holds ``item``."""
-    return item in _list(_load(text), path)
+    value = value_at(text, path)
+    return isinstance(value, list) and item in value
 
 
 def with_item(text: str, path: Sequence[str], item: str) -> str:
@@ -33,18 +42,18 @@ def with_item(text: str, path: Sequence[str], item: str) -> str:
 
     Raises ``UnfitSettings`` where the text does not parse, or would change in more than this one entry.
     """
-    value = _load(text)
-    items = _list(value, path)
-    return text if item in items else _apply(text, _insertion(text, path, item), _set(value, path, [item, *items]))
+    if in_list(text, path, item):
+        return text
+    items = value_at(text, path) or []
+    return _apply(text, _insertion(text, path, item), _set(_load(text), path, [item, *items]))
 
 
 def without_item(text: str, path: Sequence[str], item: str) -> str:
     """The YAML text without ``item`` in the list at ``path``; the same text where it is not there."""
-    value = _load(text)
-    items = _list(value, path)
-    if item not in items:
+    if not in_list(text, path, item):
         return text
-    return _apply(text, _removal(text, path, item), _set(value, path, [each for each in items if each != item]))
+    rest = [each for each in value_at(text, path) if each != item]
+    return _apply(text, _removal(text, path, item), _set(_load(text), path, rest))
 
 
 def _load(text: str) -> dict[str, Any]:
@@ -55,12 +64,6 @@ def _load(text: str) -> dict[str, Any]:
     if not isinstance(value, dict | None):
         raise UnfitSettings("the settings are not a mapping")
     return value or {}
-
-
-def _list(value: Any, path: Sequence[str]) -> list[Any]:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, list) else []
 
 
 def _set(value: Any, path: Sequence[str], items: list[Any]) -> Any:

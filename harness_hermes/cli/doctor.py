@@ -13,8 +13,13 @@ from harness_core.errors import HarnessError
 from harness_hermes import installer
 from harness_hermes.agent import Hermes, HermesMissing, find
 from harness_hermes.plugin.hosts import PROVEN
+from harness_hermes.plugin.profiles import FOLDER
 from harness_hermes.settings_file import UnfitSettings
 from harness_store import Harness
+from harness_store.disk import PosixDisk
+from harness_store.layout import Layout
+from harness_store.locks import FileLock, Lease
+from harness_store.sessions_file import STORE_LOCK
 
 from .output import AsJson, Home, answer, console, home_of
 
@@ -100,23 +105,39 @@ def _importable(hermes: Hermes, harness: str) -> Check:
 
 def _plugin(profile: Path) -> Iterable[Check]:
     status = installer.status(profile)
-    if status.advice:
-        state = "disabled" if status.disabled else "not in place" if not status.installed else "not enabled or outdated"
-        yield Check("plugin", "fail", f"{state} in {profile}", status.advice)
-    else:
+    if not status.advice:
         yield Check("plugin", "ok", f"installed and enabled in {profile}")
+        return
+    faults = {
+        "disabled": status.disabled,
+        "not installed": not status.installed,
+        "outdated": status.installed and not status.current,
+        "not enabled": not status.enabled,
+        "isolated from tool middleware": status.isolated,
+    }
+    yield Check("plugin", "fail", f"{', '.join(word for word, so in faults.items() if so)} in {profile}", status.advice)
 
 
 def _store(profile: Path) -> Iterable[Check]:
-    root = profile / installer.NAME
+    root = profile / FOLDER
     if not root.exists():
         yield Check("store", "ok", f"{root} does not exist yet; the first case makes it")
         return
     harness = Harness(root)
-    try:
-        found = harness.model({"operation": "list", "limit": 200}, session_id="doctor")
-    finally:
-        harness.close()
+    found = harness.model({"operation": "list", "limit": 200}, session_id="doctor")
+    harness.close()
     yield Check("store", "ok", f"{root}: {found['total_matching']} cases can be read")
-    for damaged in found.get("case_errors") or ():
+    for damaged in found["case_errors"]:
         yield Check("store", "fail", f"damaged: {damaged}", "see `epistemic-harness case verify` for the case")
+    yield from _locks(root)
+
+
+def _locks(root: Path) -> Iterable[Check]:
+    disk, layout = PosixDisk(), Layout(root)
+    if FileLock(disk, root / STORE_LOCK, "the store").is_held():
+        yield Check("locks", "warn", "the store is locked by a writer right now", "look again; writers hold it briefly")
+    else:
+        yield Check("locks", "ok", "the store is free")
+    for folder in sorted(layout.cases.iterdir()) if layout.cases.exists() else ():
+        if Lease(disk, layout.lease(folder.name), folder.name).is_held():
+            yield Check("locks", "ok", f"a committed action of case {folder.name} is running")

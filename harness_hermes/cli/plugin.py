@@ -45,7 +45,7 @@ def status(home: Home = None, as_json: AsJson = False) -> None:
 
     def show() -> None:
         console.print(f"directory  {found.directory}")
-        for name in ("installed", "current", "enabled", "disabled"):
+        for name in ("installed", "current", "enabled", "disabled", "isolated"):
             console.print(f"{name:<10} {'yes' if getattr(found, name) else 'no'}")
         if found.advice:
             console.print(f"to do      {found.advice}")

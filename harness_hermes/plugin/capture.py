@@ -112,8 +112,11 @@ class Capture:
         """Run the call exactly once and give back what it gave, recording it where it is a committed probe.
 
         The one call that does not run is one that the harness refuses: a probe that would run a second time, or on a
-        damaged record.  It gets the refusal as an ordinary result.
+        damaged record.  It gets the refusal as an ordinary result.  Raises ``TypeError``, before anything begins, where
+        ``next_call`` is none.
         """
+        if not callable(next_call):  # an isolated plugin host hands over a stand-in; raising lets the host go on alone
+            raise TypeError("next_call cannot be called: tool_execution does not work in this kind of plugin host")
         scope = None if tool_name in TOOLS else self._begin(tool_name, args, ids)
         if scope is None:
             return next_call(args)

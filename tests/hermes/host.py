@@ -101,8 +101,16 @@ class Run:
 class Profile:
     """A scratch home with a Hermes profile in it."""
 
-    def __init__(self, home: Path, *, harness: bool = True, plugins: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        harness: bool = True,
+        plugins: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
         self.home = home
+        self.extra = dict(extra or {})
         self.hermes_home = profile_in(home)
         self.hermes_home.mkdir(parents=True)
         self.enabled = list(plugins or {})
@@ -118,7 +126,8 @@ class Profile:
             self.enabled.append("epistemic-harness")
 
     def _configure(self, url: str) -> None:
-        text = json.dumps({**settings(url), "plugins": {"enabled": self.enabled}})
+        plugins = {"enabled": self.enabled, **self.extra.get("plugins", {})}
+        text = json.dumps({**settings(url), **self.extra, "plugins": plugins})
         (self.hermes_home / "config.yaml").write_text(text, encoding="utf-8")
 
     def run(self, player: Player, *, prompt: str = "please look", session: str = "") -> Run:

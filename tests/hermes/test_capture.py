@@ -204,9 +204,12 @@ def test_hooks_bear_calls_without_a_session(host: Bare) -> None:
 
 
 def test_what_is_no_callable_is_the_hosts_mistake(host: Bare) -> None:
-    """Without a callable to call on, the host gets its own error back, so that it can do the call itself."""
+    """Without a callable to call on, nothing begins and an error goes back, so that the host can go on alone."""
+    host.commit()
+    before = host.events()
     with pytest.raises(TypeError):
-        host.middleware["tool_execution"](tool_name="read_file", args={}, next_call=None, **IDS)
+        host.middleware["tool_execution"](tool_name="read_file", args={"path": "a.txt"}, next_call=None, **IDS)
+    assert host.events() == before
 
 
 def test_an_active_case_is_told_and_a_closed_one_is_not(host: Bare) -> None:
