@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import evolve as replaced
 from attrs import fields
@@ -39,6 +39,7 @@ from harness_core.events import (
 )
 from harness_core.evidence import Citation, Evidence
 from harness_core.model import Model, ModelChanges
+from harness_core.moment import Moment
 from harness_core.rules import ALLOWED, PAUSE_ON_REQUEST, objection, require
 from harness_core.staleness import unrepaired
 from harness_core.transfer import review
@@ -50,9 +51,6 @@ from harness_core.vocabulary import (
     Outcome,
     Section,
 )
-
-if TYPE_CHECKING:
-    from harness_core.decider import Moment
 
 
 def evidence_of(draft: SourceDraft | EvidenceDraft) -> Evidence:
@@ -181,7 +179,7 @@ def _repaired(case: Case, after: Model, command: Revise) -> str | None:
     if left:
         raise Refused(
             f"stale model items unchanged in substance: {', '.join(left)}; reword, weaken or remove each of them."
-            " White space, letter case, order, metadata and a raised status are not substantive",
+            " White space, letter case, order, metadata, more dependencies and a raised status are not substantive",
             code="not_repaired",
         )
     return mismatch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from harness_core.authority import (
     ASKING_TOOLS,
@@ -35,6 +34,7 @@ from harness_core.events import (
     ProbeObserved,
     ProbeStarted,
 )
+from harness_core.moment import Moment
 from harness_core.probes import PredictedOutcome, Probe, StoredResult
 from harness_core.rules import ALLOWED, require
 from harness_core.staleness import spread
@@ -49,9 +49,6 @@ from harness_core.vocabulary import (
     Provenance,
     ResultStatus,
 )
-
-if TYPE_CHECKING:
-    from harness_core.decider import Moment
 
 
 def commit(case: Case, command: Commit, moment: Moment) -> Sequence[Payload]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
-
 from harness_core import decide_case, decide_probe
 from harness_core.case import Case
 from harness_core.commands import (
@@ -35,20 +33,11 @@ from harness_core.commands import (
 )
 from harness_core.errors import Refused
 from harness_core.events import DISPOSITIONS, TYPES, Event, Payload, event_id
+from harness_core.moment import Moment
 
-Decision = Callable[[Case, Any, "Moment"], Sequence[Payload]]
+__all__ = ["Moment", "decide"]
 
-
-@frozen(kw_only=True)
-class Moment:
-    """What the outside brings to a decision.
-
-    ``at``: ISO 8601 with an offset.  ``seq``: the session's next high-water number, for disposition events.
-    """
-
-    at: str
-    session_id: str
-    seq: int
+Decision = Callable[[Case, Any, Moment], Sequence[Payload]]
 
 
 # Operations of the two tools concern the session's own active case; the others are the host's reports.
@@ -79,6 +68,8 @@ def decide(case: Case | None, command: Command, moment: Moment) -> tuple[Event, 
     ``case`` is None for ``Open`` alone.  Raises ``Refused``; writes nothing, changes nothing.
     """
     if isinstance(command, Open):
+        if case is not None:
+            raise Refused(f"case_id: there is a case {case.case_id} already", code="case_exists")
         payloads = decide_case.open_case(command)
         return _events(None, payloads, moment)
     if case is None:
