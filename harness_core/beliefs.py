@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness_core.authority import CLASS_OF, compatible
 from harness_core.commands import ClaimDraft, StepDraft
 from harness_core.errors import Fault
+from harness_core.events import event_id_number
 from harness_core.evidence import Citation
 from harness_core.model import Claim, Model, PlanStep
 from harness_core.staleness import cycles
@@ -105,8 +106,9 @@ class Beliefs:
 
 
 def is_event(event_id: str, event_count: int) -> bool:
-    """Whether the id names one of the first ``event_count`` events of a case."""
-    return event_id[:1] == "E" and event_id[1:].isdecimal() and 1 <= int(event_id[1:]) <= event_count
+    """Whether the id, spelled as the Timeline spells it, names one of the first ``event_count`` events of a case."""
+    number = event_id_number(event_id)
+    return number is not None and 1 <= number <= event_count
 
 
 def structural_faults(model: Model) -> Iterable[Fault]:

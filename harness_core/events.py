@@ -257,6 +257,9 @@ DISPOSITIONS = frozenset(
 )
 
 
+MOST_DIGITS = 12  # of an event id: far beyond any Timeline, far below what makes reading a number slow
+
+
 @frozen(kw_only=True)
 class Event:
     """One fact of a case.
@@ -303,3 +306,12 @@ class Event:
 def event_id(number: int) -> str:
     """The id of the n-th event of a case, counted from 1."""
     return f"E{number:06d}"
+
+
+def event_id_number(text: str) -> int | None:
+    """Which event of a case the id names, counted from 1; None where the text is no id as ``event_id`` spells it."""
+    digits = text[1:]
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS):
+        return None
+    number = int(digits)
+    return number if text == event_id(number) else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from attrs import frozen
 
 from harness_core.authority import CITABLE, CLASS_OF, compatible
-from harness_core.beliefs import structural_faults
+from harness_core.beliefs import is_event, structural_faults
 from harness_core.calibration import calibrate
 from harness_core.case import Case
 from harness_core.events import (
@@ -225,7 +225,7 @@ def models_are_versioned(step: Step) -> Iterator[str]:
     if step.after.model == before.model:
         yield "the revision changes nothing"
     for addressed in payload.addresses_event_ids:
-        if addressed >= step.event.event_id or not addressed.startswith("E"):
+        if not is_event(addressed, before.event_count):
             yield f"the revision addresses {addressed}"
 
 
