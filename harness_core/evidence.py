@@ -32,7 +32,7 @@ class Citation:
     """What a claim gets by citing one event.
 
     ``execution_status`` is None for evidence that no execution produced; ``linked`` is false where an exposure does not
-    lead back to an observation of its own probe.
+    lead back to an observation of its own probe, and ``supersedes`` is the event it leads back to.
     """
 
     event_id: str
@@ -47,4 +47,5 @@ class Citation:
     display_status: ResultStatus | None = None
     provenance: Provenance | None = None
     linked: bool = True
+    supersedes: str | None = None
     discarded: bool = False

@@ -222,6 +222,7 @@ def _exposed(case: Case, event: Event, payload: ProbeExposed) -> Case:
         probe_id=payload.probe_id,
         tool_name=payload.tool_name,
         display_status=payload.display_result_status,
+        supersedes=payload.supersedes_event_id if linked else None,
     )
     probe = _pending(case, payload.probe_id)
     shown = probe and replaced(
@@ -255,6 +256,7 @@ def _compared(case: Case, event: Event, payload: ProbeCompared) -> Case:
         access_scope=None if told is None else told.access_scope,
         limitation=None if told is None else told.limitation,
         probe_id=payload.probe_id,
+        supersedes=None,
     )
     mismatch = payload.material and bool(payload.stale_item_ids)
     return replaced(
@@ -267,16 +269,16 @@ def _compared(case: Case, event: Event, payload: ProbeCompared) -> Case:
 
 
 def _discarded(case: Case, event: Event, payload: ProbeDiscarded) -> Case:
+    # The observation goes, and with it everything that it was shown as before.
     citations = case.citations
-    probe = _pending(case, payload.probe_id)
-    ids = {payload.observation_event_id, probe and probe.raw_observation_event_id}
-    for dropped in (citations.get(e) for e in ids if e):
-        if dropped is not None:
-            citations = citations.insert(dropped.event_id, replaced(dropped, discarded=True))
+    dropped = citations.get(payload.observation_event_id or "")
+    while dropped is not None and not dropped.discarded:
+        citations = citations.insert(dropped.event_id, replaced(dropped, discarded=True))
+        dropped = citations.get(dropped.supersedes or "")
     return replaced(
         case,
         citations=citations,
-        pending_probe=None if probe else case.pending_probe,
+        pending_probe=None if _pending(case, payload.probe_id) else case.pending_probe,
         unaccounted=tuple(e for e in case.unaccounted if e != payload.observation_event_id),
     )
 
