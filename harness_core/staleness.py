@@ -1,13 +1,14 @@
 """What a material mismatch makes stale, and what repairs it.
 
 Staleness spreads from the named items to every plan step that depends on them, through any number of steps.  A repair
-removes a stale item or changes its substance: the words of a claim, or a lower status; the action or the dependencies
-of a step.  White space, letter case, order, metadata and a raised status are no repair.
+removes a stale item or changes its substance: the words of a claim, or a lower status; the action of a step, or that it
+rests on something stale.  White space, letter case, order, metadata, a raised status and more dependencies are no
+repair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
 
@@ -63,18 +64,20 @@ def _reach(item: str, needs: Mapping[str, set[str]]) -> set[str]:
     return seen
 
 
-def unrepaired(before: Model, after: Model, stale: Iterable[str]) -> tuple[str, ...]:
+def unrepaired(before: Model, after: Model, stale: Sequence[str]) -> tuple[str, ...]:
     """The stale ids whose items a revision left in substance as they were."""
-    old, new = before.items(), after.items()
-    return tuple(item for item in stale if item in old and item in new and not _substantive(old[item], new[item]))
+    old, new, every = before.items(), after.items(), frozenset(stale)
+    both = [item for item in stale if item in old and item in new]
+    return tuple(item for item in both if not _substantive(old[item], new[item], every))
 
 
-def _substantive(old: Claim | PlanStep, new: Claim | PlanStep) -> bool:
+def _substantive(old: Claim | PlanStep, new: Claim | PlanStep, stale: frozenset[str]) -> bool:
     if isinstance(old, Claim) and isinstance(new, Claim):
         reworded = _words(old.text) != _words(new.text)
         return reworded or RANK[new.epistemic_status] < RANK[old.epistemic_status]
     if isinstance(old, PlanStep) and isinstance(new, PlanStep):
-        return _words(old.action) != _words(new.action) or set(old.depends_on) != set(new.depends_on)
+        freed = stale.intersection(old.depends_on) - set(new.depends_on)
+        return _words(old.action) != _words(new.action) or bool(freed)
     return True  # a claim became a step of the same id, or the other way round
 
 
