@@ -24,14 +24,14 @@ LANGUAGE: Mapping[Calibration, str] = {
     Calibration.MIXED: "mixed: its grounded claims differ in support, or an ungrounded claim stands beside them",
 }
 
-# The ceiling of a repeated pattern: the weakest of its sources, where "mixed" counts as no more than provisional.
-CEILING_RANK: Mapping[Calibration, int] = {
+# A repeated pattern is as strong as the weakest of its sources, and "mixed" counts as no more than provisional.
+STRENGTH: Mapping[Calibration, int] = {
     Calibration.HYPOTHESIS: 0,
     Calibration.PROVISIONAL: 1,
     Calibration.MIXED: 1,
     Calibration.SUPPORTED: 2,
 }
-BY_RANK = {0: Calibration.HYPOTHESIS, 1: Calibration.PROVISIONAL, 2: Calibration.SUPPORTED}
+BY_STRENGTH = {0: Calibration.HYPOTHESIS, 1: Calibration.PROVISIONAL, 2: Calibration.SUPPORTED}
 
 
 class Weight(StrEnum):
@@ -140,11 +140,6 @@ def overall(claims: Iterable[ClaimCalibration]) -> Calibration:
     return Calibration.MIXED if bare or len(carried) > 1 else carried.pop()
 
 
-def ceiling(sources: Iterable[Calibration]) -> Calibration:
-    """The highest label a repeated pattern may carry, given those of its sources (at least one)."""
-    return BY_RANK[min(CEILING_RANK[label] for label in sources)]
-
-
-def capped(label: Calibration, limit: Calibration) -> Calibration:
-    """``label``, or ``limit`` where that is weaker."""
-    return label if CEILING_RANK[label] <= CEILING_RANK[limit] else limit
+def weakest(labels: Iterable[Calibration]) -> Calibration:
+    """The label of a repeated pattern, from its own closure's and those of its sources (at least one)."""
+    return BY_STRENGTH[min(STRENGTH[label] for label in labels)]

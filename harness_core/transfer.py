@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from harness_core.authority import CLASS_OF, USER_DOMAINS, AuthorityClass
-from harness_core.calibration import capped, ceiling
+from harness_core.calibration import weakest
 from harness_core.case import Case
 from harness_core.closure import Transfer
 from harness_core.commands import Close, TransferDraft
@@ -25,7 +25,7 @@ def review(case: Case, command: Close, label: Calibration) -> tuple[Transfer, Se
     faults = [*_parts(draft), *CHECKS[draft.decision](case, draft, sources)]
     named = tuple(dict.fromkeys(draft.evidence_case_ids or ()))
     if draft.decision is TransferDecision.REPEATED_PATTERN and not faults:
-        label = capped(label, ceiling(sources[case_id].calibration for case_id in named))
+        label = weakest([label, *(sources[case_id].calibration for case_id in named)])
     transfer = Transfer(
         decision=draft.decision,
         lesson=draft.lesson,
