@@ -170,14 +170,20 @@ def _updates(sent: Sent) -> list[Fault]:
     beside = {name: sent.pop(name) for name in MODEL_FIELDS if name in sent}
     under = sent.get("updates", {})
     if not isinstance(under, Mapping):
-        return faults
+        faults.append(Fault("updates", f"must be an object, not {kind_of(under)}", "an object of model fields"))
+        under = {}
+    try:
+        CONVERTER.structure(beside, Updates)  # here, so that what is wrong is named where it stands
+    except BaseValidationError as error:
+        faults += faults_of(error, Updates)
     faults += [
         Fault(f"updates.{name}", "stands both under updates and beside it", "it once")
         for name in MODEL_FIELDS
         if name in beside and name in under
     ]
-    sent["updates"] = {**beside, **under}
-    if not sent["updates"]:
+    unfit = {fault.path.partition(".")[0].partition("[")[0] for fault in faults}
+    sent["updates"] = {name: value for name, value in {**beside, **under}.items() if name not in unfit}
+    if not sent["updates"] and not faults:
         names = ", ".join(MODEL_FIELDS)
         faults.append(Fault("updates", "is missing: a revision changes at least one model field", f"some of {names}"))
     return faults

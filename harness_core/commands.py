@@ -32,8 +32,9 @@ from harness_core.vocabulary import (
 )
 
 Text = NewType("Text", str)  # not blank; kept as it is sent
-ItemId = NewType("ItemId", str)  # id of a claim or plan step: one line of at most 120 characters, trimmed
+ItemId = NewType("ItemId", str)  # id of a claim or plan step: one printable line of at most 120 characters, trimmed
 CaseId = NewType("CaseId", str)  # a-z, 0-9 and hyphens, beginning with a letter or digit, at most 64 characters
+ToolName = NewType("ToolName", str)  # one printable line of at most 120 characters, trimmed
 EventId = NewType("EventId", str)  # E and digits, or I and digits for initial evidence
 
 LIST_LIMIT_DEFAULT = 50
@@ -229,7 +230,7 @@ class Commit(OnCase):
 
     purpose: Purpose = said("why this probe")
     unknown_or_goal: Text = said("what it is to settle")
-    tool_name: Text = said("the ordinary tool to call next, by itself")
+    tool_name: ToolName = said("the ordinary tool to call next, by itself")
     tool_args: Mapping[str, Any] = said("its exact arguments")
     predicted_outcomes: tuple[OutcomeDraft, ...] = said("what may be seen and what it would mean")
     would_change_belief: Text = said("the observation that would count against the present judgment")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import Converter, ForbiddenExtraKeysError, IterableValidationError
@@ -32,6 +32,7 @@ from harness_core.commands import (
     Show,
     SourceDraft,
     Text,
+    ToolName,
     Updates,
 )
 from harness_core.errors import Fault
@@ -39,6 +40,8 @@ from harness_core.vocabulary import AccessScope, AuthorityDomain, SourceRole
 from harness_core.wire import canonical_json, make_converter
 
 Hook = Callable[[Any, Any], Any]
+
+MOST_NESTED = 100  # levels of a probe's arguments: nobody means more, and every level costs stack
 
 # Names a model might send because it sees them in answers, and why they cannot be sent.
 SERVER_MANAGED: Mapping[str, str] = {
@@ -83,13 +86,27 @@ def _text(value: Any, _: Any) -> str:
         raise Unfit(f"must be text, not {kind_of(value)}", "text")
     if not value.strip():
         raise Unfit("is blank", "text that is not blank")
+    if not is_unicode(value):
+        raise Unfit("holds half a character (a lone surrogate)", "text that is valid Unicode")
     return value
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text can be written as UTF-8; a JSON escape of half a character, such as ``\\ud800``, cannot."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _item_id(value: Any, _: Any) -> str:
     text = _text(value, _).strip()
-    if len(text) > 120 or "\n" in text:
-        raise Unfit("is no usable id", "one line of at most 120 characters, such as M1")
+    if len(text) > 120 or not text.isprintable():
+        raise Unfit("is no usable id", "one line of at most 120 printable characters, such as M1")
+    return text
+
+
+def _tool_name(value: Any, _: Any) -> str:
+    text = _text(value, _).strip()
+    if len(text) > 120 or not text.isprintable():
+        raise Unfit("is no tool's name", "the name as the host knows it, such as read_file")
     return text
 
 
@@ -134,11 +151,27 @@ def _exactly(kind: type, name: str) -> Hook:
 def _object(value: Any, _: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise Unfit(f"must be an object, not {kind_of(value)}", "a JSON object of the tool's arguments")
+    if _deeper_than(MOST_NESTED, value):
+        raise Unfit(f"is nested more than {MOST_NESTED} deep", "a flatter JSON object")
     try:
-        canonical_json(value)
+        text = canonical_json(value)
     except (TypeError, ValueError):
         raise Unfit("holds no JSON value, or a number that is not finite", "a JSON object") from None
+    if not is_unicode(text):
+        raise Unfit("holds half a character (a lone surrogate)", "a JSON object of valid Unicode")
     return dict(value)
+
+
+def _deeper_than(levels: int, value: Any) -> bool:
+    row = [value]
+    for _ in range(levels):
+        row = [
+            item
+            for outer in row
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return any(isinstance(item, dict | list) for item in row)
 
 
 # --- lists, options and objects ---
@@ -282,6 +315,7 @@ PLAIN: Mapping[Any, Hook] = {
     ItemId: _item_id,
     CaseId: _case_id,
     EventId: _event_id,
+    ToolName: _tool_name,
     str: _exactly(str, "text"),
     int: _exactly(int, "a whole number"),
     bool: _exactly(bool, "true or false"),
@@ -329,6 +363,7 @@ def _extended(path: str, error: BaseException) -> str:
 
 
 def _unknown(path: str, name: str, cls: Any) -> Fault:
+    name = "".join(char if char.isprintable() else "?" for char in name[:80])
     where = f"{path}.{name}" if path else name
     if name in SERVER_MANAGED:
         return Fault(where, SERVER_MANAGED[name], "nothing here")
@@ -337,6 +372,9 @@ def _unknown(path: str, name: str, cls: Any) -> Fault:
 
 
 def _wanted(cls: Any, path: str) -> str:
+    """What to send for a field that is missing: what it says, and its words where it has a closed vocabulary."""
     name = path.rsplit(".", 1)[-1]
-    docs = {f.name: f.metadata.get("doc", "") for f in attrs.fields(cls)}
-    return str(docs.get(name) or "a value for it")
+    doc = str(attrs.fields_dict(cls)[name].metadata.get("doc", "a value for it"))
+    kind = get_type_hints(cls)[name]
+    words = ", ".join(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ""
+    return f"one of {words}: {doc}" if words else doc

@@ -82,7 +82,8 @@ def from_json(value: JSON, kind: type[T]) -> T:
 
 
 def strict_json(text: str) -> Any:
-    """``json.loads`` without its leniencies: duplicate keys and non-finite numbers raise ``ValueError``."""
+    """``json.loads`` without its leniencies: duplicate keys, non-finite numbers and bottomless nesting raise
+    ``ValueError``."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
@@ -94,8 +95,11 @@ def strict_json(text: str) -> Any:
     def constant(word: str) -> Any:
         raise ValueError(f"{word} is not a finite number")
 
-    decoded = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-    canonical_json(decoded)  # refuses 1e999 and its like
+    try:
+        decoded = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        canonical_json(decoded)  # refuses 1e999 and its like
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     return decoded
 
 
