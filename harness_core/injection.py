@@ -2,7 +2,8 @@
 
 The whole case is told where it fits.  Where it does not, ``STEPS`` are taken one after the other until it does; each
 leaves a mark in place of what it took, and the JSON stays whole.  What no step makes fit becomes a pointer, and where
-even that is too long nothing is told at all.  The order is the seed's ("Injected case context is bounded").
+even that is too long nothing is told at all.  The order is the seed's ("Injected case context is bounded").  Hosts keep
+what they inject in the transcript for good, so indentation already goes when the text fills half of its room.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _without(field: str) -> Callable[[Draft], Draft]:
 
     def step(draft: Draft) -> Draft:
         items = draft.document.get(field)
-        if not isinstance(items, list) or not items:
+        if not isinstance(items, list):
             return draft
         return _with(draft, field, {"shed_for_budget": True, "count": len(items), "retrieve": SHOW})
 
@@ -90,9 +91,7 @@ def _without(field: str) -> Callable[[Draft], Draft]:
 
 
 def _without_replay_detail(draft: Draft) -> Draft:
-    replay = draft.document.get("replay")
-    if not isinstance(replay, Mapping):
-        return draft
+    replay = draft.document["replay"]
     kept = {key: replay[key] for key in ("usable", "reason") if key in replay}
     return _with(draft, "replay", {**kept, "shed_for_budget": True, "retrieve": SHOW})
 
@@ -137,13 +136,14 @@ def _with(draft: Draft, field: str, value: Any) -> Draft:
     return evolve(draft, document={**draft.document, field: value})
 
 
-STEPS: tuple[tuple[str, Callable[[Draft], Draft]], ...] = (
-    ("indentation", _without_indentation),
-    ("retrieved_prior_lessons", _without("retrieved_prior_lessons")),
-    ("replay_detail", _without_replay_detail),
-    ("applied_prior_lessons", _without("applied_prior_lessons")),
-    ("fields", _capped(600, 60)),
-    ("fields_more", _capped(200, 20)),
+# Name, the share of the ceiling above which it is taken, and what it does.
+STEPS: tuple[tuple[str, float, Callable[[Draft], Draft]], ...] = (
+    ("indentation", 0.5, _without_indentation),
+    ("retrieved_prior_lessons", 1.0, _without("retrieved_prior_lessons")),
+    ("replay_detail", 1.0, _without_replay_detail),
+    ("applied_prior_lessons", 1.0, _without("applied_prior_lessons")),
+    ("fields", 1.0, _capped(600, 60)),
+    ("fields_more", 1.0, _capped(200, 20)),
 )
 POINTER, SUPPRESSED = "pointer", "suppressed"
 
@@ -181,13 +181,11 @@ def compose(case: Mapping[str, Any], replay: Mapping[str, Any], ceiling: int) ->
     draft = Draft(flattened(case, replay))
     text = draft.render()
     taken: list[str] = []
-    for name, step in STEPS:
-        if len(text) <= ceiling:
-            break
-        shorter = step(draft)
-        if shorter.document != draft.document or shorter.indent != draft.indent:
+    for name, share, step in STEPS:
+        shorter = step(draft) if len(text) > share * ceiling else draft
+        if len(told := shorter.render()) < len(text):  # a mark may be longer than what it stands for
+            draft, text = shorter, told
             taken.append(name)
-        draft, text = shorter, shorter.render()
     if len(text) <= ceiling:
         return Composition(text, tuple(taken))
     pointer = _pointer(draft.document)

@@ -13,7 +13,8 @@ What stands under a name that gives it away, in JSON:
 * a list or an object keeps its form, and all that it holds is treated as if it stood under that name itself.
 
 Ordinary text is left alone: prose that only talks of passwords, counts of tokens, code that hands a token on, digests,
-UUIDs, paths, dates.  Every pattern takes steps in proportion to the text; the tests count them.
+UUIDs, paths, dates.  So a password that prose tells ("it was swordfish") is not seen, unless the call names it
+elsewhere.  Every pattern takes steps in proportion to the text; the tests count them.
 """
 
 from __future__ import annotations
