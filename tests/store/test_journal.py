@@ -149,15 +149,19 @@ def test_an_earlier_state_can_be_asked_for_at_the_end_of_a_transition() -> None:
 
 
 def test_an_earlier_state_of_a_damaged_log_is_not_shown() -> None:
-    """A log that was cut below its head is damage, also for a reader that remembers it whole."""
-    disk = SimulatedDisk(fresh())
-    journal = journal_on(disk)
-    for texts in (("opened",), ("a",), ("b",)):
-        write(journal, texts)
-    _replace(disk, "events.jsonl", lambda data: data[: data.index(b"\n") + 1])
-    with pytest.raises(Damaged) as caught:
-        journal.read(as_of=2)
-    assert caught.value.code == "records_lost"
+    """A log that was cut or changed below the asked-for point is damage, also for a reader that remembers it whole."""
+    for code, change in (
+        ("records_lost", lambda data: data[: data.index(b"\n") + 1]),
+        ("record_broken", lambda data: data.replace(b"opened", b"0pened")),
+    ):
+        disk = SimulatedDisk(fresh())
+        journal = journal_on(disk)
+        for texts in (("opened",), ("a",), ("b",)):
+            write(journal, texts)
+        _replace(disk, "events.jsonl", change)
+        with pytest.raises(Damaged) as caught:
+            journal.read(as_of=2)
+        assert caught.value.code == code
 
 
 def test_a_reader_looks_again_before_it_says_damage() -> None:
