@@ -23,7 +23,7 @@ def desk() -> Desk:
 
 
 def test_a_prediction_is_committed(desk: Desk) -> None:
-    """A commitment is one event and makes the probe pending, with what was predicted and what would count against it."""
+    """A commitment is one event; the pending probe tells what was predicted and what would count against it."""
     probe = desk.commit()["probe"]
     assert (probe["status"], probe["probe_id"]) == ("committed", "PR000001")
     assert probe["predicted_outcomes"] == PREDICTION["predicted_outcomes"]
