@@ -54,6 +54,12 @@ def test_there_is_something_to_look_at() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in MODULES} == set(LAYERS)
 
 
+@pytest.mark.parametrize("layer", LAYERS)
+def test_every_package_is_typed_for_its_users(layer: str) -> None:
+    """Each package carries the mark by which type checkers believe its annotations."""
+    assert (ROOT / layer / "py.typed").is_file()
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_go_one_way(path: Path) -> None:
     """Hermes knows store and core, store knows core, core knows neither."""
