@@ -16,7 +16,7 @@ MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py
 CORE = [path for path in MODULES if "harness_core" in path.parts]
 
 PURE = frozenset({
-    "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "dataclasses", "datetime", "decimal",
+    "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "decimal",
     "difflib", "enum", "fractions", "functools", "graphlib", "hashlib", "hmac", "heapq", "itertools", "json", "math",
     "numbers", "operator", "re", "string", "textwrap", "types", "typing", "unicodedata", "urllib",
     "attr", "attrs", "cattr", "cattrs", "rpds",
