@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import frozen
-from rpds import HashTrieMap
 
 from harness_core.closure import Closure
 from harness_core.evidence import Citation
 from harness_core.model import NO_DECISION, Model
+from harness_core.persistent import Map
 from harness_core.probes import Probe
 from harness_core.staleness import Staleness
 from harness_core.vocabulary import CaseStatus
@@ -66,10 +66,10 @@ class Case:
     pending_probe: Probe | None = None
     closure: Closure | None = None
     marker: Marker | None = None
-    citations: HashTrieMap[str, Citation]
-    high_waters: HashTrieMap[str, int]
+    citations: Map[str, Citation]
+    high_waters: Map[str, int]
     unaccounted: tuple[str, ...] = ()
-    artifacts: HashTrieMap[str, Artifact]
+    artifacts: Map[str, Artifact]
 
     @property
     def stale(self) -> bool:

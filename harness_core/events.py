@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
+from harness_core.case import Case
 from harness_core.closure import CaseCalibration, Transfer
 from harness_core.evidence import Evidence
 from harness_core.model import Claim, Model, ModelChanges
@@ -209,6 +210,20 @@ class CaseClosed:
     closed_at: str
 
 
+@frozen(kw_only=True)
+class CaseAdopted:
+    """A case of an earlier release goes on here; its records stand before this one, in that release's form.
+
+    ``legacy_state`` is the case exactly as that release left it, ``legacy_log_sha256`` SHA-256 over the exact bytes of
+    its lines.  ``case`` is what they amount to (``adoption.adopted``): the Timeline goes on from there.
+    """
+
+    release: str
+    legacy_state: Mapping[str, Any]
+    legacy_log_sha256: str
+    case: Case
+
+
 Payload = (
     InitialObservation
     | CaseOpened
@@ -224,6 +239,7 @@ Payload = (
     | CaseResumed
     | SessionMigrated
     | CaseClosed
+    | CaseAdopted
 )
 
 PAYLOADS: Mapping[EventType, type] = {
@@ -241,6 +257,7 @@ PAYLOADS: Mapping[EventType, type] = {
     EventType.CASE_RESUMED: CaseResumed,
     EventType.SESSION_MIGRATED: SessionMigrated,
     EventType.CASE_CLOSED: CaseClosed,
+    EventType.CASE_ADOPTED: CaseAdopted,
 }
 TYPES: Mapping[type, EventType] = {payload: type_ for type_, payload in PAYLOADS.items()}
 

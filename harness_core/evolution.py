@@ -17,6 +17,7 @@ from harness_core.authority import attributed
 from harness_core.case import Artifact, Case, Marker
 from harness_core.closure import Closure
 from harness_core.events import (
+    CaseAdopted,
     CaseClosed,
     CaseOpened,
     CasePaused,
@@ -60,7 +61,8 @@ _WORTHLESS = Citation(
 
 def evolve(case: Case | None, event: Event) -> Case:
     """The case after one more event; ``None`` stands for no case yet.  Never refuses."""
-    before = case if case is not None else _blank(event)
+    known = stands_before(case, event)
+    before = known if known is not None else _blank(event)
     after = EVOLUTIONS[event.type](before, event, event.payload)
     high_waters = after.high_waters
     if event.seq is not None:
@@ -72,6 +74,11 @@ def evolve(case: Case | None, event: Event) -> Case:
         updated_at=event.timestamp,
         high_waters=high_waters,
     )
+
+
+def stands_before(case: Case | None, event: Event) -> Case | None:
+    """The case that an event happens to: ``case``, but for an adoption, which brings its own."""
+    return event.payload.case if isinstance(event.payload, CaseAdopted) else case
 
 
 def fold(events: Iterable[Event], case: Case | None = None) -> Case | None:
@@ -331,6 +338,10 @@ def _closed(case: Case, event: Event, payload: CaseClosed) -> Case:
     return replaced(case, status=CaseStatus.CLOSED, closure=closure, marker=None)
 
 
+def _adopted(case: Case, event: Event, payload: CaseAdopted) -> Case:
+    return case
+
+
 EVOLUTIONS: Mapping[EventType, Callable[[Case, Event, Any], Case]] = {
     EventType.INITIAL_OBSERVATION: _evidence,
     EventType.EVIDENCE_RECORDED: _evidence,
@@ -346,4 +357,5 @@ EVOLUTIONS: Mapping[EventType, Callable[[Case, Event, Any], Case]] = {
     EventType.CASE_RESUMED: _resumed,
     EventType.SESSION_MIGRATED: _migrated,
     EventType.CASE_CLOSED: _closed,
+    EventType.CASE_ADOPTED: _adopted,
 }

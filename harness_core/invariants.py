@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from harness_core.authority import CITABLE, CLASS_OF, compatible
 from harness_core.beliefs import is_event, structural_faults
@@ -16,6 +16,7 @@ from harness_core.calibration import calibrate
 from harness_core.case import Case
 from harness_core.events import (
     DISPOSITIONS,
+    CaseAdopted,
     CaseClosed,
     Event,
     ModelRevised,
@@ -27,6 +28,7 @@ from harness_core.events import (
     SessionMigrated,
     event_id,
 )
+from harness_core.evolution import stands_before
 from harness_core.model import Claim
 from harness_core.rules import ALLOWED, objection
 from harness_core.staleness import spread, unrepaired
@@ -42,11 +44,15 @@ from harness_core.vocabulary import (
 
 @frozen
 class Step:
-    """One step of a Timeline: the case before (None at first), the event, the case after."""
+    """One step of a Timeline: the case before (None at first), the event, the case after.
+
+    An adoption brings the case it happens to, and that is ``before`` in every check; ``known`` is what the fold had.
+    """
 
     before: Case | None
     event: Event
     after: Case
+    known: Case | None = None
 
 
 @frozen
@@ -171,6 +177,13 @@ def first_comes_opening(step: Step) -> Iterator[str]:
     beginning = step.event.type in (EventType.INITIAL_OBSERVATION, EventType.CASE_OPENED)
     if beginning == opened:
         yield f"{step.event.type.value} " + ("after the opening" if opened else "before the opening")
+
+
+def adoption_comes_first(step: Step) -> Iterator[str]:
+    """A case of an earlier release is adopted once, before anything else of this release happens to it."""
+    payload = step.event.payload
+    if isinstance(payload, CaseAdopted) and step.known not in (None, payload.case):
+        yield f"case {payload.case.case_id} is adopted, and there is a case already"
 
 
 def events_are_allowed(step: Step) -> Iterator[str]:
@@ -319,6 +332,7 @@ STEP_INVARIANTS: tuple[StepCheck, ...] = (
     events_are_numbered,
     transitions_count_up,
     first_comes_opening,
+    adoption_comes_first,
     events_are_allowed,
     dispositions_are_sequenced,
     only_the_owner_acts,
@@ -340,9 +354,10 @@ def check_state(case: Case) -> tuple[Violation, ...]:
 
 
 def check_step(step: Step) -> tuple[Violation, ...]:
-    """Every way in which a step breaks a step invariant."""
+    """Every way in which a step breaks a step invariant.  Of what lies before an adoption none is asked."""
+    own = evolve(step, before=stands_before(step.before, step.event), known=step.before)
     return tuple(
-        Violation(check.__name__, step.event.event_id, problem) for check in STEP_INVARIANTS for problem in check(step)
+        Violation(check.__name__, step.event.event_id, problem) for check in STEP_INVARIANTS for problem in check(own)
     )
 
 

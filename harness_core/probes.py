@@ -34,6 +34,7 @@ class Commitment:
     """A keyed digest of a tool's exact arguments (HMAC-SHA-256, hex), made by the store before redaction.
 
     ``key_id`` tells keys apart without telling anything of them: digests under different keys cannot be compared.
+    Release 1.2.0 named no key: equal digests are of one key all the same, different ones tell nothing.
     """
 
     sha256: str
@@ -42,9 +43,12 @@ class Commitment:
 
     def matches(self, other: Commitment) -> bool | None:
         """Whether both are of the same arguments; None where that cannot be told."""
-        if (self.key_id, self.scheme) != (other.key_id, other.scheme):
+        if self.scheme != other.scheme:
             return None
-        return self.sha256 == other.sha256
+        if self.key_id == other.key_id:
+            return self.sha256 == other.sha256
+        unnamed = "" in (self.key_id, other.key_id)
+        return True if unnamed and self.sha256 == other.sha256 else None
 
 
 @frozen(kw_only=True)

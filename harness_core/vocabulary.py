@@ -221,3 +221,4 @@ class EventType(StrEnum):
     CASE_RESUMED = "case_resumed"
     SESSION_MIGRATED = "session_migrated"
     CASE_CLOSED = "case_closed"
+    CASE_ADOPTED = "case_adopted"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 import attrs
 from attrs import AttrsInstance
 from cattrs import Converter
 from cattrs.gen import make_dict_unstructure_fn, override
+
+from harness_core.persistent import HashTrieMap, Map
 
 JSON = Any  # dict[str, JSON] | list[JSON] | str | int | float | bool | None: mypy has no useful recursive alias here
 T = TypeVar("T")
@@ -44,9 +46,13 @@ def word(value: Any, kind: type[StrEnum]) -> StrEnum:
     return kind(value)
 
 
-def make_converter(*, detailed: bool) -> Converter:
-    """A converter with the rules of this module; ``detailed`` collects every fault of an input instead of the first."""
-    made = Converter(detailed_validation=detailed, forbid_extra_keys=True)
+def make_converter(*, detailed: bool, lenient: bool = False) -> Converter:
+    """A converter with the rules of this module.
+
+    ``detailed`` collects every fault of an input instead of the first; ``lenient`` passes over members it does not
+    know, as reading an earlier release's JSON needs.
+    """
+    made = Converter(detailed_validation=detailed, forbid_extra_keys=not lenient)
     made.register_structure_hook(str, exactly(str, "text"))
     made.register_structure_hook(int, exactly(int, "a whole number"))
     made.register_structure_hook(bool, exactly(bool, "true or false"))
@@ -61,6 +67,23 @@ def make_converter(*, detailed: bool) -> Converter:
         return make_dict_unstructure_fn(cls, made, **optional)
 
     made.register_unstructure_hook_factory(attrs.has, leave_out_none)
+
+    def persistent_map(kind: Any) -> Any:
+        def hook(value: Any, _: Any) -> Any:
+            if type(value) is not dict:
+                raise TypeError("expected an object")
+            _, content = get_args(kind)
+            return HashTrieMap({key: made.structure(item, content) for key, item in value.items()})
+
+        return hook
+
+    def is_persistent_map(kind: Any) -> bool:
+        return get_origin(kind) is Map or kind is HashTrieMap
+
+    made.register_structure_hook_factory(is_persistent_map, persistent_map)
+    made.register_unstructure_hook_func(
+        is_persistent_map, lambda value: {key: made.unstructure(item) for key, item in sorted(value.items())}
+    )
     return made
 
 
