@@ -142,20 +142,21 @@ def test_a_stale_case_wants_its_items_changed(desk: Desk) -> None:
     assert "M1, P1" in refusal.text
 
 
+REWORDED = claim("M1", "it holds 41")
 REPAIRS = {
     "removed": {"mechanisms": [], "current_plan": []},
     "replaced": {"mechanisms": [claim("M2")], "current_plan": [step("P3", "M2")]},
-    "reworded": {"mechanisms": [claim("M1", "it holds 41")], "current_plan": [step("P1", "M1", action="stop")]},
+    "reworded": {"mechanisms": [REWORDED], "current_plan": [step("P1", "M1", action="stop")]},
     "lowered": {"mechanisms": [claim("M1", epistemic_status="unresolved")], "current_plan": []},
-    "let go": {"mechanisms": [claim("M1", "it holds 41")], "current_plan": [step("P1"), step("P2")]},
+    "let go": {"mechanisms": [REWORDED], "current_plan": [step("P1"), step("P2")]},
     "made a step": {"mechanisms": [], "current_plan": [step("M1", action="the file holds 42")]},
 }
 PRETENCES = {
     "unchanged": {"decision": "ship it", "mechanisms": [claim("M1")], "current_plan": []},
     "white space": {"mechanisms": [claim("M1", "  the file\tholds 42 ")], "current_plan": []},
     "letter case": {"mechanisms": [claim("M1", "The File HOLDS 42")], "current_plan": []},
-    "only the claim": {"mechanisms": [claim("M1", "it holds 41")], "current_plan": [step("P1", "M1", action=" Go  on")]},
-    "more dependencies": {"mechanisms": [claim("M1", "it holds 41")], "current_plan": [step("P1", "M1", "A1")]},
+    "only the claim": {"mechanisms": [REWORDED], "current_plan": [step("P1", "M1", action=" Go  on")]},
+    "more dependencies": {"mechanisms": [REWORDED], "current_plan": [step("P1", "M1", "A1")]},
     "only the step": {"mechanisms": [claim("M1")], "current_plan": []},
     "another array": {"mechanisms": [], "state_grounding": [claim("M1")], "current_plan": []},
 }  # fmt: skip
