@@ -16,9 +16,9 @@ MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py
 CORE = [path for path in MODULES if "harness_core" in path.parts]
 
 PURE = frozenset({
-    "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "decimal",
-    "difflib", "enum", "fractions", "functools", "graphlib", "hashlib", "hmac", "heapq", "itertools", "json", "math",
-    "numbers", "operator", "re", "string", "textwrap", "types", "typing", "unicodedata", "urllib",
+    "__future__", "abc", "array", "base64", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime",
+    "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib", "hmac", "heapq", "itertools", "json",
+    "math", "numbers", "operator", "re", "string", "textwrap", "types", "typing", "unicodedata",
     "attr", "attrs", "cattr", "cattrs", "rpds",
 })  # fmt: skip
 """What the core may import: values, text and numbers.  No I/O, clock, randomness, logging or threads is among it."""
