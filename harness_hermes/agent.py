@@ -56,12 +56,12 @@ class Hermes:
 
     def facts(self) -> Facts:
         """Ask the interpreter that the command runs in, in a scratch home."""
-        with tempfile.TemporaryDirectory(prefix="epistemic-harness-") as scratch:
-            done = _run([self.interpreter(), "-P", "-c", QUESTION], Path(scratch))
         try:
+            with tempfile.TemporaryDirectory(prefix="epistemic-harness-") as scratch:
+                done = _run([self.interpreter(), "-P", "-c", QUESTION], Path(scratch))
             found = json.loads(done.stdout.splitlines()[-1])
             return Facts(release(found["version"]), found["harness"])
-        except (LookupError, ValueError):
+        except (LookupError, ValueError, OSError, subprocess.TimeoutExpired):
             return Facts("", "")
 
     def interpreter(self) -> str:

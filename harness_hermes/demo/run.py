@@ -31,7 +31,7 @@ def demonstrate(host: str, say: Say, *, content: str = AS_PREDICTED) -> dict[str
     Gives the findings under the keys that ``epistemic-harness demo --json`` prints.  Raises ``HermesMissing``,
     ``InquiryFailed`` or a ``HarnessError``.
     """
-    with tempfile.TemporaryDirectory(prefix="epistemic-harness-demo-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="epistemic-harness-demo-", ignore_cleanup_errors=True) as scratch:
         home = Path(scratch).resolve()
         file = home / FILE_NAME
         file.write_text(content, encoding="utf-8")

@@ -84,8 +84,14 @@ def running_version() -> str:
     The distributions of Hermes differ in name, its package ``hermes_cli`` does not.  A process that Hermes does not
     run has not imported it, so the loaded modules are asked and nothing is imported.
     """
-    version = str(getattr(sys.modules.get("hermes_cli"), "__version__", ""))
-    return release(version) or version or NO_HERMES
+    host = sys.modules.get("hermes_cli")
+    if host is None:
+        return NO_HERMES
+    try:
+        version = str(host.__version__)
+    except Exception:  # noqa: BLE001 - the host computes it, and one that cannot is as good as an unknown version
+        version = ""
+    return release(version) or version or "unknown"
 
 
 def release(text: str) -> str:
