@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness_core.injection import compose
-
 from harness_core import bindings as rules
 from harness_core.commands import AutoResume, LifecyclePause, Migrate
+from harness_core.injection import compose
 from harness_core.lifecycle import reason_text, rule_for
 from harness_core.redaction import redact_text
 from harness_core.vocabulary import Lifecycle
 
+from .legacy_boundaries import Boundaries
 from .logs import log
 from .portfolio import Portfolio
 from .registry import Registry
 from .transitions import Transitions
 
+LIFECYCLE_WAIT = 0.25
+"""Seconds that the callbacks of a host's session events wait for locks, in all (seed, "Installed surfaces")."""
+
 
 class Sessions:
     """The sessions of one store.  Safe to share among threads."""
 
-    def __init__(self, cases: Portfolio, registry: Registry, transitions: Transitions) -> None:
+    def __init__(self, cases: Portfolio, registry: Registry, transitions: Transitions, boundaries: Boundaries) -> None:
         self._cases = cases
         self._registry = registry
         self._transitions = transitions
+        self._boundaries = boundaries
 
     def context(self, session_id: str, ceiling: int) -> str | None:
+        self._boundaries.try_arrive(session_id, LIFECYCLE_WAIT)
         active = self._registry.binding(session_id, 0.0).active if session_id else None
         if active is None:
             return None
@@ -37,6 +42,7 @@ class Sessions:
         return composed.text
 
     def is_bound(self, session_id: str) -> bool:
+        self._boundaries.try_arrive(session_id, LIFECYCLE_WAIT)
         binding = self._registry.binding(session_id, 0.0)
         return binding.active is not None or binding.marked is not None
 
@@ -47,6 +53,9 @@ class Sessions:
         return self._transitions.bind_if(marked, AutoResume(), session_id, claims=True, wait=wait) is not None
 
     def adopt_lineage(self, session_id: str, lineage: Sequence[str], wait: float) -> str | None:
+        prepared = self._boundaries.try_arrive(session_id, wait)
+        if prepared is not None:
+            return prepared
         if rules.heir_of(self._registry.bindings(wait), lineage, session_id) is None:
             return None
         with self._registry.hold(wait) as held:
