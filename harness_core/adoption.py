@@ -117,6 +117,33 @@ def decide_adopting(
     return (adoption, *events)
 
 
+def outlined(case_id: str, records: Sequence[Record], state: Mapping[str, Any] | None) -> Case | None:
+    """Whose case it is and where it stands, where its state or some of its records are lost; ``None`` where nothing
+    says so.  Good for one thing: that its session meets the damage instead of an empty desk."""
+    told = [record for record in records if record["type"] in _STANDING]
+    owner = told[-1]["session_id"] if told else (state or {}).get("session_id")
+    if type(owner) is not str:
+        return None
+    standing = [status for record in told if (status := _STANDING[record["type"]]) is not None]
+    return replaced(
+        _blank(case_id),
+        session_id=owner,
+        session_ids=(owner,),
+        status=standing[-1] if standing else CaseStatus.ACTIVE,
+        high_waters=_high_waters(records),
+    )
+
+
+# What the events of a case's life make of it; a migration leaves it as it stands.
+_STANDING: Mapping[str, CaseStatus | None] = {
+    EventType.CASE_OPENED: CaseStatus.ACTIVE,
+    EventType.CASE_RESUMED: CaseStatus.ACTIVE,
+    EventType.CASE_PAUSED: CaseStatus.PAUSED,
+    EventType.CASE_CLOSED: CaseStatus.CLOSED,
+    EventType.SESSION_MIGRATED: None,
+}
+
+
 def _of(value: Any, kind: type[T]) -> T:
     return _CONVERTER.structure(value, kind)
 
@@ -128,9 +155,8 @@ def _optional(value: Any, kind: type[T]) -> T | None:
 # --- what the records say ---
 
 
-def _folded(case_id: str, records: Iterable[Record]) -> Case:
-    """What its observations and evidence may be cited for, by the same rules as in a case of this release."""
-    case = Case(
+def _blank(case_id: str) -> Case:
+    return Case(
         case_id=case_id,
         session_id="",
         session_ids=(),
@@ -145,6 +171,11 @@ def _folded(case_id: str, records: Iterable[Record]) -> Case:
         high_waters=HashTrieMap(),
         artifacts=HashTrieMap(),
     )
+
+
+def _folded(case_id: str, records: Iterable[Record]) -> Case:
+    """What its observations and evidence may be cited for, by the same rules as in a case of this release."""
+    case = _blank(case_id)
     for record in records:
         read = _READERS.get(record["type"])
         if read is not None:

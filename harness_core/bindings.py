@@ -7,6 +7,7 @@ can be applied any number of times and after any crash.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from attrs import evolve as replaced
@@ -72,10 +73,13 @@ def settled(bindings: Bindings, case: Case) -> dict[str, Binding]:
     return after
 
 
-def rebuilt(cases: Iterable[Case]) -> dict[str, Binding]:
-    """The bindings that a whole portfolio amounts to, whatever the order of its cases."""
+def rebuilt(cases: Iterable[Case], least: Mapping[str, int] = MappingProxyType({})) -> dict[str, Binding]:
+    """The bindings that a whole portfolio amounts to, whatever the order of its cases.
+
+    ``least``: high-water numbers that are known from elsewhere, and never fall.
+    """
     every = tuple(cases)
-    after: dict[str, Binding] = {}
+    after = {session_id: Binding(seq=seq) for session_id, seq in least.items()}
     for case in every:
         for session_id, seq in case.high_waters.items():
             before = after.get(session_id, UNBOUND)
@@ -117,3 +121,10 @@ def from_mapping(mapping: Mapping[str, Any]) -> dict[str, Binding] | None:
     if mapping.get("schema_version") != SCHEMA_VERSION:
         return None
     return {session_id: from_json(entry, Binding) for session_id, entry in mapping["sessions"].items()}
+
+
+def legacy_numbers(mapping: Mapping[str, Any] | None) -> dict[str, int]:
+    """The high-water numbers of a ``sessions.json`` of release 1.2.0, which held nothing else; empty for any other."""
+    sessions = mapping.get("sessions") if mapping is not None and mapping.get("schema_version") == 1 else None
+    entries = sessions.items() if isinstance(sessions, dict) else ()
+    return {session_id: seq for session_id, seq in entries if type(seq) is int and seq >= 0}

@@ -3,6 +3,8 @@
 ``CaseFiles.glance`` is the quick way of a reader, which gives up as soon as anything is odd.  ``CaseFiles.examine`` is
 the thorough one: everything is read and verified, and what is wrong is said.  Both go on from what the caller has seen
 before; ``journal`` decides when to use which, and under which lock.
+
+A case of release 1.2.0 that was not written to since is read here as it lies (see ``legacy_case``).
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from attrs import evolve, field, frozen
 
 from harness_core.errors import Damaged
 
+from . import legacy, legacy_case
 from .disk import Disk, Stat, opened, read_file
 from .heads import NO_HEAD, Block, Head, read_block
-from .records import START, Position, Scan, scan
+from .legacy_case import JOURNAL, LegacyCase
+from .records import START, Position, Scan, is_legacy, scan
 from .verdicts import Finding, Verdict, judge
 
 LOG = "events.jsonl"
@@ -36,6 +40,10 @@ class Codec(Protocol[S]):
 
         Raises ``Damaged`` for records whose hashes hold and which nevertheless mean nothing.
         """
+
+    def adopt(self, case_id: str, state: Mapping[str, Any], records: Sequence[Mapping[str, Any]], at: Position) -> S:
+        """The state of a case of release 1.2.0 before its adoption: of that release's ``state`` and its ``records``,
+        which end at ``at``.  Raises ``Damaged`` for what is no case."""
 
     def project(self, state: S, head: Head) -> str:
         """The whole text of ``case.md``, with a machine block that names ``head`` (see ``heads.render_block``)."""
@@ -61,7 +69,10 @@ class Snapshot(Generic[S]):
 @frozen
 class Seen(Generic[S]):
     """What a process knows of a case: the state at ``position``, a running SHA-256 of the log up to there, and the
-    files as they were then.  ``durable``: this process wrote it, or made it durable, under the lock."""
+    files as they were then.  ``durable``: this process wrote it, or made it durable, under the lock.
+
+    Of a case of release 1.2.0 there is also its ``journal``, and the ``pending`` bytes before the position: they are to
+    be written with whatever comes next, whether or not the log has them already."""
 
     snapshot: Snapshot[S]
     position: Position
@@ -69,17 +80,29 @@ class Seen(Generic[S]):
     log: Stat | None
     projection: Stat | None
     durable: bool = False
+    journal: Stat | None = None
+    pending: bytes = field(default=b"", repr=False)
+
+    @property
+    def written(self) -> int:
+        """Where in the log the next bytes go."""
+        return self.position.end - len(self.pending)
 
 
 @frozen
 class Examined(Generic[S]):
-    """A whole case, read and judged: the states at the verdict's two positions, the log, and what to remember."""
+    """A whole case, read and judged: the states at the verdict's two positions, the log, and what to remember.
+
+    Of the bytes before the acknowledged position, the last ``pending`` have only a journal of release 1.2.0 to vouch
+    for them; ``inserted`` of these are not in the log."""
 
     verdict: Verdict
     acknowledged: Snapshot[S]
     sound: Snapshot[S]
     data: bytes = field(repr=False)
     seen: Seen[S]
+    pending: int = 0
+    inserted: int = 0
 
 
 class CaseFiles(Generic[S]):
@@ -91,19 +114,27 @@ class CaseFiles(Generic[S]):
         self.codec = codec
         self.log = folder / LOG
         self.projection = folder / PROJECTION
+        self.journal = folder / "archive" / JOURNAL
+        """Only release 1.2.0 ever left one."""
 
     def unchanged(self, seen: Seen[S]) -> bool:
-        """Whether both files are as they were.  Two ``stat``s."""
-        return self.disk.stat(self.log) == seen.log and self.disk.stat(self.projection) == seen.projection
+        """Whether the files are as they were.  Two ``stat``s."""
+        same = self.disk.stat(self.log) == seen.log and self.disk.stat(self.projection) == seen.projection
+        return same and (not seen.position.legacy or self.disk.stat(self.journal) == seen.journal)
 
     def glance(self, seen: Seen[S] | None) -> Seen[S] | None:
         """The acknowledged prefix, reading only what ``seen`` does not cover; ``None`` where something is odd."""
         projection, log = self.disk.stat(self.projection), self.disk.stat(self.log)
         if projection is None:
             empty = log is None or (log.kind == "file" and log.size == 0)
+            empty = empty and self.disk.stat(self.journal) is None
             return Seen(Snapshot(), START, hashlib.sha256(), log, None) if empty else None
         if log is None or log.kind != "file":
             return None
+        if seen is not None and seen.position.legacy:
+            if self.unchanged(seen):
+                return seen
+            seen = None
         if seen is None or seen.log is None or log.identity != seen.log.identity:
             seen = None  # another log than the one that was seen
         elif log.size < seen.position.end:
@@ -117,8 +148,12 @@ class CaseFiles(Generic[S]):
     def _read_on(self, seen: Seen[S] | None) -> Seen[S] | None:
         projection = read_file(self.disk, self.projection)
         block = _block_of(projection[0]) if projection else None
-        if projection is None or not isinstance(block, Block) or block.head is None:
+        if projection is None or not isinstance(block, Block):
             return None
+        if block.head is None:
+            examined = self.examine()
+            plain = not examined.verdict.findings and examined.sound == examined.acknowledged
+            return examined.seen if plain else None
         head = block.head
         if seen is not None and seen.position.count > head.count:
             seen = None
@@ -146,12 +181,18 @@ class CaseFiles(Generic[S]):
         if isinstance(block, str):
             findings.append(Finding("projection_unreadable", PROJECTION, block))
         head = block.head if isinstance(block, Block) else NO_HEAD if projection is None and not findings else None
+        journal = self.disk.stat(self.journal) if projection is None or (block and head is None) else None
+        old = self._legacy(block, data, journal) if not findings else None
+        if old is not None:
+            head, data = old.head, old.data
+            findings += [old.finding] if old.finding else []
         if head is not None and head.count and log is None and not findings:
             problem = f"it is missing, yet case.md acknowledges {head.count} records"
             findings.append(Finding("log_missing", LOG, problem))
 
         start, state, digest = START, None, hashlib.sha256()
-        if known is not None and (head is None or known.position.count <= head.count):
+        continues = known is not None and not known.position.legacy and old is None
+        if known is not None and continues and (head is None or known.position.count <= head.count):
             prefix = hashlib.sha256(memoryview(data)[: known.position.end])
             if prefix.digest() == known.digest.digest():
                 start, state, digest = known.position, known.snapshot.state, prefix
@@ -159,20 +200,34 @@ class CaseFiles(Generic[S]):
         found = scan(unseen, start)
         # Without a head to judge by, what can be read is what holds.
         verdict = judge(found, unseen, head or Head(found.end.count, found.end.hash))
-        if isinstance(block, Block) and block.head is None and not verdict.findings:
-            findings.append(Finding("legacy_format", PROJECTION, "it was written by release 1.2.0"))
         if findings:
             verdict = evolve(verdict, findings=(*findings, *(verdict.findings if log else ())))
 
-        acknowledged, sound, unfolded = self._states(found, verdict, state)
+        acknowledged, sound, unfolded = self._states(found, verdict, state, old)
         if unfolded is not None:
             verdict = evolve(verdict, findings=(*verdict.findings, unfolded))
-        elif not verdict.findings and isinstance(block, Block) and not self._is_of(acknowledged.state, block):
+        elif not verdict.findings and isinstance(block, Block) and not (old or self._is_of(acknowledged.state, block)):
             foreign = Finding("projection_foreign", PROJECTION, "it is no state of this Timeline: other content")
             verdict = evolve(verdict, findings=(foreign,))
         digest.update(data[start.end : verdict.sound.end])
         seen = Seen(sound, verdict.sound, digest, log[1] if log else None, projection[1] if projection else None)
-        return Examined(verdict, acknowledged, sound, data, seen)
+        if old is not None and verdict.sound.legacy:
+            seen = evolve(seen, journal=journal, pending=old.pending)
+        laid_over = (len(old.pending), old.inserted) if old else (0, 0)
+        return Examined(verdict, acknowledged, sound, data, seen, *laid_over)
+
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """The records of the log, as far as they can be believed."""
+        return scan(self.examine().data).records
+
+    def _legacy(self, block: Block | str | None, data: bytes, journal: Stat | None) -> LegacyCase | None:
+        """The files as release 1.2.0 left them, where they are that release's."""
+        if isinstance(block, str) or (block is not None and block.head is not None):
+            return None
+        found = read_file(self.disk, self.journal) if journal is not None else None
+        if block is None and found is None:
+            return None
+        return legacy_case.read(self.folder.name, data, block.content if block else None, found[0] if found else None)
 
     def earlier(self, as_of: int, known: int) -> Snapshot[S] | tuple[int, ...]:
         """The state after ``as_of`` records, or else the counts between 0 and ``known`` at which transitions end.
@@ -182,22 +237,33 @@ class CaseFiles(Generic[S]):
         found = read_file(self.disk, self.log)
         whole = scan(found[0] if found else b"")
         for position in whole.positions:
-            if position.count == as_of:
+            if position.count == as_of and not position.legacy:
                 return _snapshot(self.fold(None, whole.records[:as_of]), position)
-        return tuple(position.count for position in whole.positions if position.count <= known)
+        if whole.end.legacy:
+            return 0, known
+        return tuple(place.count for place in whole.positions if place.count <= known and not place.legacy)
 
     def fold(self, state: S | None, records: Sequence[Mapping[str, Any]]) -> S | None:
-        """``codec.fold``, also over no records."""
-        return self.codec.fold(state, records) if records else state
+        """``codec.fold``, also over no records.  What release 1.2.0 wrote is in the adoption that follows it."""
+        own = [record for record in records if not is_legacy(record)]
+        if own and len(own) < len(records) and not legacy.names_adopted(own[0], records[len(records) - len(own) - 1]):
+            where = f"{LOG}, {own[0]['event_id']}"
+            raise Damaged(f"{where}: it adopts another case", code="record_meaningless", where=where)
+        return self.codec.fold(state, own) if own else state
 
     def _states(
-        self, found: Scan, verdict: Verdict, state: S | None
+        self, found: Scan, verdict: Verdict, state: S | None, old: LegacyCase | None
     ) -> tuple[Snapshot[S], Snapshot[S], Finding | None]:
         snapshots, done = [], 0
         for position in (verdict.acknowledged, verdict.sound):
             upto = position.count - found.positions[0].count
             try:
-                state = self.fold(state, found.records[done:upto])
+                if not position.legacy:
+                    state = self.fold(state, found.records[done:upto])
+                elif old is not None and old.state is not None and not verdict.findings:
+                    state = self.codec.adopt(self.folder.name, old.state, found.records[:upto], position)
+                elif not verdict.findings:
+                    return Snapshot(), Snapshot(), Finding("projection_lost", PROJECTION, _NOWHERE_ELSE)
             except Damaged as error:
                 return Snapshot(), Snapshot(), Finding(error.code, error.where or LOG, str(error))
             snapshots.append(_snapshot(state, position))
@@ -213,6 +279,9 @@ class CaseFiles(Generic[S]):
         except IsADirectoryError:
             findings.append(Finding("not_a_file", path.name, "it is not a regular file"))
             return None
+
+
+_NOWHERE_ELSE = "release 1.2.0 kept the case nowhere else, and it is not there"
 
 
 def encode_projection(text: str) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import frozen
 
+from harness_core.adoption import adopted
 from harness_core.case import Case, document
 from harness_core.errors import Damaged
 from harness_core.events import Event
@@ -19,14 +20,26 @@ from harness_core.invariants import Step, Violation, check_step
 
 from .heads import Head
 from .projection import render
+from .records import Position
+
+
+@frozen
+class Legacy:
+    """What the adoption of a case of release 1.2.0 records: its state as it was left, SHA-256 over its lines."""
+
+    state: Mapping[str, Any]
+    log_sha256: str
 
 
 @frozen
 class Audited:
-    """A case as its Timeline gives it, and every invariant that some step of the Timeline broke."""
+    """A case as its Timeline gives it, and every invariant that some step of the Timeline broke.
+
+    ``legacy`` is there as long as the case is as release 1.2.0 left it: its first transition here adopts it."""
 
     case: Case
     violations: tuple[Violation, ...] = ()
+    legacy: Legacy | None = None
 
 
 def audited(state: Audited | None, events: Iterable[Event]) -> Audited | None:
@@ -47,6 +60,21 @@ class CaseCodec:
         if folded is None:
             raise ValueError("a fold goes over at least one record")
         return folded
+
+    def adopt(
+        self, case_id: str, state: Mapping[str, Any], records: Sequence[Mapping[str, Any]], at: Position
+    ) -> Audited:
+        try:
+            if state["case_id"] != case_id:
+                raise ValueError("another case")
+            case = adopted(case_id, state, records, at.transition)
+        except Exception as error:  # whatever structuring raises, its meaning is lost and its hashes hold
+            raise Damaged(
+                f"case.md: its hashes hold and it is no case this release knows ({type(error).__name__})",
+                code="legacy_meaningless",
+                where="case.md",
+            ) from error
+        return Audited(case, legacy=Legacy(state, at.legacy))
 
     def project(self, state: Audited, head: Head) -> str:
         return render(document(state.case), head)

@@ -21,19 +21,18 @@ from harness_core.vocabulary import Lifecycle
 from .disk import Disk, PosixDisk
 from .execution import Execution
 from .executions import Executions
-from .layout import Layout, create_store, read_format
+from .layout import Layout, create_store, name_format, read_format
+from .legacy_boundaries import Boundaries
 from .logs import log
 from .portfolio import Portfolio
 from .registry import Registry
-from .sessions import Sessions
+from .sessions import LIFECYCLE_WAIT, Sessions
 from .sessions_file import SessionsFile
 from .tools import GENERATION, Tools
 from .transitions import Transitions
 
 TOOL_WAIT = 10.0
 """Seconds that a tool call waits for a lock before it answers ``Unavailable``."""
-LIFECYCLE_WAIT = 0.25
-"""Seconds that the callbacks of a host's session events wait for locks, in all (seed, "Installed surfaces")."""
 
 
 class Harness:
@@ -60,15 +59,20 @@ class Harness:
         read_format(disk, self.root)
         self._cases = Portfolio(disk, layout)
         registry = Registry(SessionsFile(disk, self.root), self._cases.now, self._cases.readable)
-        transitions = Transitions(self._cases, registry, clock or _utc_now, wait)
-        self._executions = Executions(disk, layout, self._cases, registry, transitions)
-        self._sessions = Sessions(self._cases, registry, transitions)
+        written_by = f"epistemic-harness {GENERATION}"
+        transitions = Transitions(
+            self._cases, registry, clock or _utc_now, wait, lambda: name_format(disk, self.root, written_by)
+        )
+        boundaries = Boundaries(disk, layout, registry, transitions)
+        self._executions = Executions(disk, layout, self._cases, registry, transitions, boundaries)
+        self._sessions = Sessions(self._cases, registry, transitions, boundaries)
         self._tools = Tools(
             self._cases,
             registry,
             transitions,
             self._executions,
-            create=lambda: create_store(disk, self.root, f"epistemic-harness {GENERATION}", wait),
+            boundaries,
+            create=lambda: create_store(disk, self.root, written_by, wait),
         )
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from .commitments import CommitmentKey
 from .disk import Disk
 from .execution import DORMANT, Blocked, Execution, Recording
 from .layout import Layout
+from .legacy_boundaries import Boundaries
 from .locks import Lease
 from .logs import log
 from .portfolio import Portfolio
@@ -33,13 +34,20 @@ class Executions:
     """Real actions over one store.  Safe to share among threads."""
 
     def __init__(
-        self, disk: Disk, layout: Layout, cases: Portfolio, registry: Registry, transitions: Transitions
+        self,
+        disk: Disk,
+        layout: Layout,
+        cases: Portfolio,
+        registry: Registry,
+        transitions: Transitions,
+        boundaries: Boundaries,
     ) -> None:
         self._disk = disk
         self._layout = layout
         self._cases = cases
         self._registry = registry
         self._transitions = transitions
+        self._boundaries = boundaries
         self._key = CommitmentKey(disk, layout.root)
 
     def commitment(self, args: Mapping[str, Any]) -> Commitment:
@@ -60,6 +68,7 @@ class Executions:
         if not session_id:
             return DORMANT
         try:
+            self._boundaries.try_arrive(session_id, HOST_WAIT if host else self._transitions.wait)
             active = self._registry.binding(session_id, 0.0 if host else self._transitions.wait).active
             if active is None:
                 return DORMANT

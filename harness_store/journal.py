@@ -20,8 +20,9 @@ from attrs import evolve, frozen
 
 from harness_core.errors import Damaged, Fault, Refused, Unavailable
 
+from . import legacy
 from .case_files import CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection, head_of
-from .disk import Disk, make_folder, opened, reporting, unavailable, write_durably
+from .disk import Disk, make_folder, opened, read_file, reporting, unavailable, write_durably
 from .heads import Head
 from .locks import FileLock, Hold
 from .logs import log
@@ -88,6 +89,11 @@ class Journal(Generic[S]):
         with reporting(f"verifying {self.name}"):
             examined = self._examine_twice()
         return Report(examined.acknowledged, examined.verdict.findings)
+
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """The records of the log, as far as they can be believed.  Raises ``Unavailable`` when the disk fails."""
+        with reporting(f"reading {self.name}"):
+            return self._files.records()
 
     @contextlib.contextmanager
     def lock(self, wait: float | None = None) -> Iterator[Writer[S]]:
@@ -192,9 +198,11 @@ class Writer(Generic[S]):
         self._journal._seen = None  # until it is acknowledged this process knows nothing for certain
         if seen.log is None:
             self._make_log()
-        self._commit(sealed.data, seen.position.end)
+        self._commit(seen.pending + sealed.data, seen.written)
         with reporting(f"acknowledging a transition of {name}", written="yes"):
             write_durably(self._disk, files.projection, projection)
+            if seen.position.legacy:
+                self._drop_settled(seen.pending)
             stats = self._disk.stat(files.log), self._disk.stat(files.projection)
         digest = seen.digest.copy()
         digest.update(sealed.data)
@@ -266,9 +274,10 @@ class Writer(Generic[S]):
         if examined.seen.log is not None:
             with opened(disk, files.log, write=True) as fd:
                 if examined.verdict.tail:
-                    disk.truncate(fd, sound.end)
+                    disk.truncate(fd, sound.end - examined.inserted)
                 if sound.end > acknowledged.end:
-                    disk.write(fd, examined.data[acknowledged.end : sound.end], acknowledged.end)
+                    begin = acknowledged.end - examined.pending
+                    disk.write(fd, examined.data[begin : sound.end], begin)
                 disk.sync(fd)
         disk.sync_folder(files.folder)
         disk.sync_folder(files.folder.parent)
@@ -276,7 +285,19 @@ class Writer(Generic[S]):
         if sound != acknowledged and state is not None:
             write_durably(disk, files.projection, encode_projection(files.codec.project(state, examined.sound.head)))
             log.warning("completed", case=files.folder.name, records=sound.count - acknowledged.count)
+        if not sound.legacy:
+            self._drop_settled(examined.data)
         return evolve(examined.seen, log=disk.stat(files.log), projection=disk.stat(files.projection), durable=True)
+
+    def _drop_settled(self, data: bytes) -> None:
+        """Take away a journal of release 1.2.0 whose records are in the log."""
+        found = read_file(self._disk, self._files.journal)
+        if found is None:
+            return
+        pending = legacy.read_pending(found[0], self._files.folder.name)
+        if isinstance(pending, legacy.Pending) and pending.records[-1]["hash"].encode() in data:
+            self._disk.unlink(self._files.journal)
+            self._disk.sync_folder(self._files.journal.parent)
 
     def _keep(self, tail: bytes) -> None:
         """Keep a tail that never happened beside the log, durably, before it is cut."""

@@ -90,6 +90,15 @@ def create_store(disk: Disk, root: Path, written_by: str, wait: float | None = N
         disk.close(open_or_create(disk, root / STORE_LOCK))
         with FileLock(disk, root / STORE_LOCK, "the store").acquire(wait):
             make_folder(disk, layout.cases)
-            if read_format(disk, root) is None:
-                text = json.dumps({"format": FORMAT, "written_by": written_by}, sort_keys=True)
-                write_durably(disk, root / FORMAT_FILE, f"{text}\n".encode())
+            name_format(disk, root, written_by)
+
+
+def name_format(disk: Disk, root: Path, written_by: str) -> None:
+    """Say in the store which format it has, durably, where nothing says it yet.  Under the store's lock.
+
+    Raises as ``read_format`` does.
+    """
+    if read_format(disk, root) is None:
+        text = json.dumps({"format": FORMAT, "written_by": written_by}, sort_keys=True)
+        with reporting("naming the store's format"):
+            write_durably(disk, root / FORMAT_FILE, f"{text}\n".encode())

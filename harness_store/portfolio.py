@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
-from harness_core.retrieval import select
 
+from harness_core.adoption import outlined
 from harness_core.case import Artifact, Case, document, summary_of
 from harness_core.commands import List
 from harness_core.errors import Damaged, Fault, HarnessError, Refused, Unavailable, refused
 from harness_core.model import Lesson, Model
 from harness_core.replay import Findings, report
+from harness_core.retrieval import select
 from harness_core.structuring import is_case_id
 from harness_core.transfer import lesson_of
 
 from . import artifacts
-from .case_files import LOG, PROJECTION
+from .case_files import PROJECTION
 from .codec import Audited, CaseCodec
 from .disk import Disk, Stat, make_folder, read_file, reporting, write_undurably
 from .heads import Block, read_block
@@ -29,7 +30,6 @@ from .journal import Journal, Report
 from .layout import Layout
 from .logs import log
 from .projection import render
-from .records import scan
 
 MOST_LESSONS = 3
 """Lessons that are retrieved by themselves (seed, "Closure and transfer")."""
@@ -90,8 +90,14 @@ class Portfolio:
             except Unavailable as error:
                 log.warning("case_unreadable", case=case_id, error=str(error))
                 continue
-            if state is not None:
-                yield state.case
+            case = self._outlined(case_id) if state is None else state.case
+            if case is not None:
+                yield case
+
+    def _outlined(self, case_id: str) -> Case | None:
+        """Of a damaged case of release 1.2.0, which kept its state in ``case.md`` alone, what its records still say."""
+        block = self._block(case_id)
+        return outlined(case_id, self.journal(case_id).records(), None if block is None else block.content)
 
     def _readable(self, case_id: str) -> Audited | None:
         try:
@@ -115,9 +121,7 @@ class Portfolio:
     def records(self, case_id: str) -> Sequence[Mapping[str, Any]]:
         """The records of a case's log, as far as they can be believed.  Raises ``Refused(code="no_case")``."""
         self.require(case_id)
-        with reporting(f"reading case {case_id}"):
-            found = read_file(self._disk, self._layout.case(case_id) / LOG)
-        return scan(found[0]).records if found else ()
+        return self.journal(case_id).records()
 
     def archive(self, case: Case) -> None:
         """Keep the case as it is at this version of its model, for people.  Not synced: the Timeline has it all."""

@@ -4,6 +4,9 @@ A line is the record as compact, sorted ASCII JSON with ``"hash"`` as its last m
 over the exact bytes of the line without ``,"hash":"..."``, so checking one needs no re-serialising.  Each record names
 the hash before it, and its place in its transition; a transition is there when all its lines are, or it never happened.
 
+A log may begin with lines of release 1.2.0 (see ``legacy``), which end where the case is adopted: the first record of
+this form then names the SHA-256 of all their bytes, so that from there on they too count to the byte.
+
 Everything here is pure: ``seal`` makes lines, ``scan`` believes as many as hold and says where and why it stops.
 """
 
@@ -17,6 +20,8 @@ from enum import StrEnum
 from typing import Any, NoReturn
 
 from attrs import evolve, frozen
+
+from . import legacy
 
 FORMAT = 2
 ZERO_HASH = "0" * 64
@@ -70,7 +75,7 @@ class Reason(StrEnum):
     WRONG_TRANSITION = "the record is out of place in its transition"
     INCOMPLETE = "the last transition lacks its remaining lines"
     NEWER = "the record was written by a newer release"
-    LEGACY = "the record was written by release 1.2.0, before records named their format"
+    NOT_ADOPTED = "between the records of release 1.2.0 and those of this one an adoption of exactly those is missing"
 
 
 TORN = frozenset({Reason.NO_LINE_END, Reason.INCOMPLETE})
@@ -80,12 +85,14 @@ TORN = frozenset({Reason.NO_LINE_END, Reason.INCOMPLETE})
 @frozen
 class Position:
     """A point between two transitions: ``count`` records and ``transition`` transitions lie before it, the last record
-    has ``hash``, the next line begins at byte ``end``."""
+    has ``hash``, the next line begins at byte ``end``.  ``legacy`` is set where all of them are of release 1.2.0: the
+    SHA-256 of all bytes before it, which an adoption names."""
 
     count: int = 0
     hash: str = ZERO_HASH
     transition: int = 0
     end: int = 0
+    legacy: str = ""
 
 
 START = Position()
@@ -179,10 +186,13 @@ def seal(records: Sequence[Mapping[str, Any]], after: Position) -> Sealed:
     """Make one transition of ``records``, to be written at ``after.end``.
 
     Each record has ``event_id``, ``type``, ``timestamp``, ``session_id``, ``payload`` (a JSON object) and maybe
-    ``seq``; event ids go on from ``after``.  Raises ``ValueError`` for anything else: that is a fault of the program.
+    ``seq``; event ids go on from ``after``, and after records of release 1.2.0 the first is their adoption.  Raises
+    ``ValueError`` for anything else: that is a fault of the program.
     """
     if not records:
         raise ValueError("a transition has at least one record")
+    if not _adopts(records[0], after):
+        raise ValueError(Reason.NOT_ADOPTED)
     lines, found, hash_ = [], [], after.hash
     for place, record in enumerate(records, start=1):
         if not _has(record, _GIVEN):
@@ -204,12 +214,16 @@ def seal(records: Sequence[Mapping[str, Any]], after: Position) -> Sealed:
 
 
 def scan(data: bytes, start: Position = START) -> Scan:
-    """Believe ``data``, the bytes of a log from ``start.end`` on, as far as they hold."""
+    """Believe ``data``, the bytes of a log from ``start.end`` on, as far as they hold.
+
+    After a ``start`` within the records of release 1.2.0 no more of those are believed: begin at ``START`` instead.
+    """
     records: list[Mapping[str, Any]] = []
     positions = [start]
     pending: list[Mapping[str, Any]] = []
     here = start  # after the last believed line; inside a transition its ``transition`` is still the one before
     offset = 0
+    old_lines = hashlib.sha256()
 
     def stopped(reason: Reason) -> Scan:
         return Scan(tuple(records), tuple(positions), Stop(here.count + 1, here.end, reason))
@@ -219,14 +233,17 @@ def scan(data: bytes, start: Position = START) -> Scan:
         if line_end < 0:
             return stopped(Reason.NO_LINE_END)
         try:
-            record = _believe(data[offset:line_end], here, pending)
+            record = _believe(data[offset:line_end], here, pending, old=not start.count)
         except _UnbelievedError as error:
             return stopped(error.reason)
+        old = is_legacy(record)
+        if old:
+            old_lines.update(data[offset : line_end + 1])
         offset = line_end + 1
-        here = Position(here.count + 1, record["hash"], here.transition, start.end + offset)
+        here = Position(here.count + 1, record["hash"], here.transition, start.end + offset, here.legacy)
         pending.append(record)
-        if len(pending) == record["transition"]["size"]:
-            here = evolve(here, transition=here.transition + 1)
+        if legacy.ends_transition(record) if old else len(pending) == record["transition"]["size"]:
+            here = evolve(here, transition=here.transition + 1, legacy=old_lines.hexdigest() if old else "")
             records += pending
             positions.append(here)
             pending = []
@@ -246,11 +263,19 @@ def later_transition(data: bytes, after: int) -> int | None:
     return None
 
 
-def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def is_legacy(record: Mapping[str, Any]) -> bool:
+    """Whether a record that was believed is one of release 1.2.0."""
+    return "format" not in record
+
+
+def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]], *, old: bool) -> Mapping[str, Any]:
+    """The record of a line; ``old``: where all before it are of release 1.2.0 it may be one more."""
+    old = old and (is_legacy(pending[0]) if pending else here.legacy != "" or here.count == 0)
     found = unframe(line)
     if isinstance(found, Reason):
-        legacy = found is Reason.NO_HASH and here.count == 0 and _is_legacy(line)
-        raise _UnbelievedError(Reason.LEGACY if legacy else found)
+        if not old:
+            raise _UnbelievedError(found)
+        return _believe_old(line, here, found)
     record, digest = found
     number = record.get("format")
     if _number(number) and number != FORMAT:
@@ -262,20 +287,37 @@ def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]]) 
         raise _UnbelievedError(Reason.WRONG_CHAIN)
     if record["event_id"] != event_id(here.count + 1):
         raise _UnbelievedError(Reason.WRONG_ID)
-    size = pending[0]["transition"]["size"] if pending else record["transition"]["size"]
+    if pending and is_legacy(pending[0]):
+        raise _UnbelievedError(Reason.WRONG_TRANSITION)
+    size = (pending or [record])[0]["transition"]["size"]
     expected = {"number": here.transition + 1, "position": len(pending) + 1, "size": size}
     if record["transition"] != expected:
         raise _UnbelievedError(Reason.WRONG_TRANSITION)
+    if not pending and not _adopts(record, here):
+        raise _UnbelievedError(Reason.NOT_ADOPTED)
     return {**record, "hash": digest}
 
 
-def _is_legacy(line: bytes) -> bool:
-    # 1.2.0 sorted "hash" among the other members, so it never stood last, and knew no "format".
-    try:
-        value = strict_json(line.decode("utf-8"))
-    except ValueError:
-        return False
-    return type(value) is dict and "format" not in value and {"event_id", "hash", "prev_hash", "type"} <= value.keys()
+def _believe_old(line: bytes, here: Position, otherwise: Reason) -> Mapping[str, Any]:
+    """A record of release 1.2.0, by that release's rules.  ``otherwise``: why the line is none of this one."""
+    record = legacy.parsed(line)
+    if record is None or not legacy.is_record(record):
+        raise _UnbelievedError(Reason.NOT_JSON if here.count and record is None else otherwise)
+    if record["hash"] != legacy.record_hash(record):
+        raise _UnbelievedError(Reason.WRONG_HASH)
+    if record["prev_hash"] != here.hash:
+        raise _UnbelievedError(Reason.WRONG_CHAIN)
+    if record["event_id"] != event_id(here.count + 1):
+        raise _UnbelievedError(Reason.WRONG_ID)
+    return record
+
+
+def _adopts(record: Mapping[str, Any], after: Position) -> bool:
+    """Whether the first record of a transition adopts the records of release 1.2.0 before it, if there are any."""
+    if record.get("type") != legacy.ADOPTION:
+        return not after.legacy
+    payload = record.get("payload")
+    return after.legacy != "" and isinstance(payload, dict) and payload.get(legacy.ADOPTED_LOG) == after.legacy
 
 
 def _has(record: Mapping[str, Any], members: Mapping[str, Callable[[object], bool]]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from attrs import frozen
 from cattrs import BaseValidationError
 
-from harness_core.bindings import Binding, Bindings, from_mapping, of, rebuilt, settled, to_mapping
+from harness_core.bindings import Binding, Bindings, from_mapping, legacy_numbers, of, rebuilt, settled, to_mapping
 from harness_core.case import Case
 from harness_core.errors import Damaged
 
@@ -74,7 +74,7 @@ class Registry:
         if cached is not None and cached[0] == self._sessions.signature():
             return cached[1]
         loaded = self._sessions.load()
-        found = _parsed(loaded) if loaded.settled else None
+        found = self._found(loaded)
         if found is None:
             with self.hold(wait) as held:
                 return held.bindings
@@ -89,11 +89,22 @@ class Registry:
         """
         with self._sessions.lock.acquire(wait):
             loaded = self._sessions.load()
-            bindings = _parsed(loaded) if loaded.settled else None
+            bindings = self._found(loaded)
             if bindings is None:
                 bindings = self._settle(loaded)
                 loaded = self._sessions.load()
             yield Held(bindings, self._sessions, loaded)
+
+    def _found(self, loaded: Loaded) -> Bindings | None:
+        """The bindings, where nothing has to be settled first.
+
+        In a store where none was ever changed by this release, sessions.json holds numbers at most: the Timelines say
+        the rest, and nothing is written until there is a transition to write.
+        """
+        untouched = loaded.state is SlotState.EMPTY and _parsed(loaded) in (None, {})
+        if untouched:
+            return rebuilt(self._portfolio(), legacy_numbers(loaded.mapping))
+        return _parsed(loaded) if loaded.settled else None
 
     def _settle(self, loaded: Loaded) -> Bindings:
         """Bring ``sessions.json`` up to the Timelines, durably, before the intent slot is overwritten."""
@@ -104,7 +115,7 @@ class Registry:
             after = self._after(before, loaded.intent)
         else:
             log.warning("bindings_rebuilt", state=loaded.state.name)
-            after = rebuilt(self._portfolio())
+            after = rebuilt(self._portfolio(), legacy_numbers(loaded.mapping))
         written = self._sessions.write(to_mapping(after), written="no")
         self._sessions.write_intent(Intent.settled(written.sha256))
         return after

@@ -37,6 +37,7 @@ from harness_core.vocabulary import CaseStatus
 
 from .codec import Audited
 from .executions import Executions
+from .legacy_boundaries import Boundaries
 from .portfolio import Portfolio, View, no_case
 from .registry import Registry
 from .transitions import Done, Transitions
@@ -56,12 +57,14 @@ class Tools:
         registry: Registry,
         transitions: Transitions,
         executions: Executions,
+        boundaries: Boundaries,
         create: Callable[[], None],
     ) -> None:
         self._cases = cases
         self._registry = registry
         self._transitions = transitions
         self._executions = executions
+        self._boundaries = boundaries
         self._create = create
 
     def call(self, tool: str, args: Any, session_id: Any) -> Answer:
@@ -71,6 +74,8 @@ class Tools:
         session = session_id.strip() if isinstance(session_id, str) else ""
         if not session:
             raise Refused("the host gave no session id, and a case belongs to a session", code="no_session")
+        if not _only_reads(call.request):
+            self._boundaries.arrive(session, self._transitions.wait)
         return dict(presented(self._answer(call.request, session), call.detail))
 
     def _answer(self, request: Request, session_id: str) -> Answer:
@@ -200,6 +205,11 @@ class Tools:
             done = self._transitions.change(case_id, told, session_id)
         shown = self._shown(done)
         return {"probe": shown["case"]["pending_probe"], "event": dict(done.records[-1]), "replay": shown["replay"]}
+
+
+def _only_reads(request: Request) -> bool:
+    """Whether a request changes no byte.  Who asks for the session's own case is to find what was prepared for it."""
+    return isinstance(request, List) or (isinstance(request, Show) and request.case_id is not None)
 
 
 def _case_and_replay(view: View) -> Answer:

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from harness_core import bindings as rules
+from harness_core.adoption import decide_adopting
 from harness_core.case import Case
 from harness_core.commands import Close, Command, Commit, Start
 from harness_core.decider import Moment, decide
@@ -22,6 +23,7 @@ from harness_core.evolution import fold
 from .codec import Audited, audited
 from .heads import Head
 from .journal import Writer
+from .legacy import ADOPTION
 from .logs import log
 from .portfolio import Portfolio, no_case, raise_findings
 from .registry import Held, Registry
@@ -29,7 +31,8 @@ from .registry import Held, Registry
 
 @frozen
 class Done:
-    """A transition that was made: its events as records (less the members that chain them), and the state after it."""
+    """A transition that was made: its events as records (less the members that chain them, and without an adoption),
+    and the state after it."""
 
     records: Sequence[Mapping[str, Any]]
     state: Audited
@@ -40,10 +43,21 @@ class Done:
 
 
 class Transitions:
-    """Makes transitions.  ``wait``: seconds that a tool's call waits for a lock.  Safe to share among threads."""
+    """Makes transitions.  ``wait``: seconds that a tool's call waits for a lock.  Safe to share among threads.
 
-    def __init__(self, cases: Portfolio, registry: Registry, clock: Callable[[], str], wait: float) -> None:
+    ``name_format``: says in a store of release 1.2.0, under its lock, that it is this one's from now on.
+    """
+
+    def __init__(
+        self,
+        cases: Portfolio,
+        registry: Registry,
+        clock: Callable[[], str],
+        wait: float,
+        name_format: Callable[[], None],
+    ) -> None:
         self._cases = cases
+        self._name_format = name_format
         self._registry = registry
         self._clock = clock
         self.wait = wait
@@ -54,16 +68,23 @@ class Transitions:
 
     def change(self, case_id: str, command: Command, session_id: str, wait: float | None = None) -> Done:
         """A transition that leaves the bindings alone.  Raises what ``decide`` and ``Writer`` raise."""
-        with self._cases.journal(case_id).lock(self.wait if wait is None else wait) as writer:
+        wait = self.wait if wait is None else wait
+        with self._cases.journal(case_id).lock(wait) as writer:
             state = _present(case_id, writer.refresh().state)
-            self._require_sound(state, command)
-            return self._written(writer, state, decide(state.case, command, self.moment(session_id)))
+            if state.legacy is None:
+                self._require_sound(state, command)
+                return self._written(writer, state, decide(state.case, command, self.moment(session_id)))
+        # Release 1.2.0 took the store's lock for every transition, so its case is adopted under that.
+        return self.bind(case_id, command, session_id, wait=wait)
 
-    def bind(self, case_id: str, command: Command, session_id: str, *, claims: bool = False) -> Done:
+    def bind(
+        self, case_id: str, command: Command, session_id: str, *, claims: bool = False, wait: float | None = None
+    ) -> Done:
         """A transition that changes bindings.  ``claims``: it makes the case the session's active one."""
+        wait = self.wait if wait is None else wait
         self._cases.require(case_id)
-        with self._registry.hold(self.wait) as held:
-            done = self.bind_held(held, case_id, command, session_id, claims=claims, wait=self.wait)
+        with self._registry.hold(wait) as held:
+            done = self.bind_held(held, case_id, command, session_id, claims=claims, wait=wait)
         if done is None:
             raise Refused("there was nothing to do", code="nothing_to_do")
         return done
@@ -86,7 +107,7 @@ class Transitions:
             if isinstance(command, Close):  # what is concluded is verified from the first byte
                 raise_findings(case_id, writer.verify())
             seq = rules.of(held.bindings, session_id).seq + 1
-            events = decide(state.case, command, self.moment(session_id, seq))
+            events = _decided(state, command, self.moment(session_id, seq))
             return self.write_bound(writer, state, events, held, snapshot.head) if events else None
 
     def write_bound(
@@ -96,6 +117,8 @@ class Transitions:
         after = fold(events, None if state is None else state.case)
         if after is None:
             raise AssertionError("a transition has events")
+        if state is not None and state.legacy is not None:
+            self._name_format()
         bindings = rules.settled(held.bindings, after)
         held.intend(bindings, after.case_id, after.session_ids, base)
         done = self._written(writer, state, events)
@@ -124,7 +147,7 @@ class Transitions:
         writer.append(records)
         if state is None or after.case.version != state.case.version:
             self._archive(after.case)
-        return Done(records, after)
+        return Done([record for record in records if record["type"] != ADOPTION], after)
 
     def _archive(self, case: Case) -> None:
         """Keep this version of the model for people.  A projection: its loss is reported and costs nothing."""
@@ -132,6 +155,13 @@ class Transitions:
             self._cases.archive(case)
         except Unavailable as error:
             log.warning("archive_not_written", case=case.case_id, version=case.version, error=str(error))
+
+
+def _decided(state: Audited, command: Command, moment: Moment) -> Sequence[Event]:
+    """What the command makes happen; to a case of release 1.2.0 first of all its adoption."""
+    if state.legacy is None:
+        return decide(state.case, command, moment)
+    return decide_adopting(state.case, state.legacy.state, state.legacy.log_sha256, command, moment)
 
 
 def _present(case_id: str, state: Audited | None) -> Audited:

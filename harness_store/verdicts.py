@@ -51,8 +51,8 @@ def judge(scan: Scan, data: bytes, head: Head) -> Verdict:
     beyond = [position for position in scan.positions if position.count > head.count]
     acknowledged = known[-1]
     findings = []
-    if stop is not None and stop.reason in (Reason.NEWER, Reason.LEGACY):
-        findings.append(_at(stop.line, stop.offset, _CODES[stop.reason], stop.reason))
+    if stop is not None and stop.reason is Reason.NEWER:
+        findings.append(_at(stop.line, stop.offset, "newer_format", stop.reason))
     elif acknowledged.count < head.count and beyond:
         findings.append(Finding("projection_foreign", "case.md", "its head lies in the middle of a transition"))
     elif acknowledged.count < head.count:
@@ -68,9 +68,6 @@ def judge(scan: Scan, data: bytes, head: Head) -> Verdict:
     elif stop is not None and (later := later_transition(data[end.end - origin :], end.transition + 1)) is not None:
         findings.append(_at(stop.line, stop.offset, "record_broken", f"{stop.reason}, yet transition {later} follows"))
     return Verdict(acknowledged, end, origin + len(data) - end.end, tuple(findings))
-
-
-_CODES = {Reason.NEWER: "newer_format", Reason.LEGACY: "legacy_format"}
 
 
 def _at(line: int, offset: int, code: str, problem: str) -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness_store.heads import Head, render_block
 from harness_store.journal import Codec
-from harness_store.records import event_id
+from harness_store.records import Position, event_id
 
 Texts = tuple[str, ...]
 
@@ -21,6 +21,11 @@ class Ledger(Codec[Texts]):
     def fold(self, state: Texts | None, records: Sequence[Mapping[str, Any]]) -> Texts:
         self.folded += len(records)
         return (state or ()) + tuple(str(record["payload"]["text"]) for record in records)
+
+    def adopt(
+        self, case_id: str, state: Mapping[str, Any], records: Sequence[Mapping[str, Any]], at: Position
+    ) -> Texts:
+        return tuple(str(record["payload"].get("text", "")) for record in records)
 
     def project(self, state: Texts, head: Head) -> str:
         return render_block({"texts": list(state)}, head) + "\n# Texts\n" + "".join(f"- {text}\n" for text in state)

@@ -422,8 +422,8 @@ def test_a_case_of_a_newer_release_is_read_as_far_as_it_is_known_and_not_written
     assert disk.volume.files() == before
 
 
-def test_a_case_of_release_1_2_0_is_told_apart() -> None:
-    """Its log, and its ``case.md``, have a code of their own, and nothing is changed."""
+def test_a_forged_case_of_release_1_2_0_is_damage() -> None:
+    """The old shape alone makes nobody believe a log or a ``case.md``, and nothing is changed."""
     disk = SimulatedDisk(fresh())
     make_folder(disk, CASE)
     block = '{"integrity": {"last_event_id": "E000001", "state_sha256": "00"}}'
@@ -433,8 +433,9 @@ def test_a_case_of_release_1_2_0_is_told_apart() -> None:
     before = disk.volume.files()
     with pytest.raises(Damaged) as caught:
         journal_on(disk).read()
-    assert caught.value.code == "legacy_format"
-    assert [finding.code for finding in journal_on(disk).verify().findings] == ["legacy_format"]
+    assert caught.value.code == "projection_foreign"
+    codes = [finding.code for finding in journal_on(disk).verify().findings]
+    assert codes == ["projection_foreign"]
     assert disk.volume.files() == before
 
 

@@ -7,7 +7,7 @@ import pytest
 from harness_store.heads import NO_HEAD, Head
 from harness_store.records import START, scan
 from harness_store.verdicts import Verdict, judge
-from tests.store.test_records import LEGACY, LOG, POSITIONS, _line
+from tests.store.test_records import LOG, POSITIONS, _line
 
 ZERO, ONE, TWO, THREE = POSITIONS
 HEADS = [Head(position.count, position.hash) for position in POSITIONS]
@@ -91,12 +91,6 @@ def test_a_newer_release_is_not_called_damage_of_the_record() -> None:
     for head in (HEADS[3], Head(7, "f" * 64)):
         (finding,) = judged(data, head).findings
         assert finding.code == "newer_format"
-
-
-def test_a_case_of_release_1_2_0_is_told_apart() -> None:
-    """A log of the old shape has a code of its own, whatever the head."""
-    (finding,) = judged(LEGACY, NO_HEAD).findings
-    assert finding.code == "legacy_format"
 
 
 @pytest.mark.parametrize("known", [0, 1, 2])
