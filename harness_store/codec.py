@@ -52,13 +52,21 @@ def audited(state: Audited | None, events: Iterable[Event]) -> Audited | None:
     return state
 
 
+@frozen
 class CaseCodec:
-    """The journal's codec for cases (see ``case_files.Codec``)."""
+    """The journal's codec for the case of this id (see ``case_files.Codec``)."""
+
+    case_id: str
 
     def fold(self, state: Audited | None, records: Sequence[Mapping[str, Any]]) -> Audited:
         folded = audited(state, map(_event, records))
         if folded is None:
             raise ValueError("a fold goes over at least one record")
+        if folded.case.case_id != self.case_id:
+            # Whole and valid, and in the wrong folder: believed, it would be two cases at once.
+            raise Damaged(
+                f"identity: events.jsonl is that of case {folded.case.case_id}", code="identity", where="events.jsonl"
+            )
         return folded
 
     def adopt(

@@ -50,7 +50,6 @@ class Portfolio:
     def __init__(self, disk: Disk, layout: Layout) -> None:
         self._disk = disk
         self._layout = layout
-        self._codec = CaseCodec()
         self._journals: dict[str, Journal[Audited]] = {}
         self._checked: dict[Path, Stat] = {}  # artifacts as they were when their content was last found right
 
@@ -58,7 +57,7 @@ class Portfolio:
         """The journal of a case, which need not exist yet."""
         found = self._journals.get(case_id)
         if found is None:
-            made: Journal[Audited] = Journal(self._disk, self._layout.case(case_id), self._codec)
+            made: Journal[Audited] = Journal(self._disk, self._layout.case(case_id), CaseCodec(case_id))
             found = self._journals.setdefault(case_id, made)
         return found
 

@@ -65,6 +65,8 @@ def judge(scan: Scan, data: bytes, head: Head) -> Verdict:
         findings.append(Finding("projection_foreign", "case.md", "it is no state of this Timeline: other last hash"))
     elif len(beyond) > 1:
         findings.append(_rolled_back(head, f"the log goes on to record {end.count}"))
+        if head.count == 0:  # it names no record to read up to
+            acknowledged = end
     elif stop is not None and (later := later_transition(data[end.end - origin :], end.transition + 1)) is not None:
         findings.append(_at(stop.line, stop.offset, "record_broken", f"{stop.reason}, yet transition {later} follows"))
     return Verdict(acknowledged, end, origin + len(data) - end.end, tuple(findings))
