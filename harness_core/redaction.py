@@ -1,9 +1,9 @@
 """Secrets are taken out of whatever is about to be kept.
 
-Three things give a secret away: its **shape** (the table ``secret_kinds.KINDS``), the **name** it stands under
-(``secret_name``), and being **equal** to a secret found elsewhere in the same call (``secret_values``).  All of them
-end in spans of the original text.  Spans that overlap or touch become one ``[REDACTED]``, so no two rules leave a piece
-of a secret between them.
+Three things give a secret away: its **shape** (``secret_kinds.KINDS``), the **name** it stands under
+(``secret_names.secret_name``), and being **equal** to a secret found elsewhere in the same call (``secret_values``).
+All of them end in spans of the original text.  Spans that overlap or touch become one ``[REDACTED]``, so no two rules
+leave a piece of a secret between them.
 
 What stands under a name that gives it away, in JSON:
 
@@ -22,11 +22,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import Enum
 from itertools import chain
 from typing import Any
 
 from harness_core.secret_kinds import KINDS
+from harness_core.secret_names import KEYS_ALONE, Guess, secret_name, words_of
 from harness_core.wire import JSON
 
 MARK = "[REDACTED]"
@@ -34,92 +34,6 @@ SHORTEST_REPEATED = 6  # characters that a secret needs to be looked for in the 
 SHORTEST_INSIDE_WORDS = 8  # ... and to be found inside of longer words, too
 
 Span = tuple[int, int]
-
-
-# ---------------------------------------------------------------------------------------------------------- the names
-
-
-class Guess(Enum):
-    """What a name leads to expect: a secret made up by a person, or one made by a machine.
-
-    A person's may be an ordinary word or a short number; a machine's is neither.
-    """
-
-    HUMAN = "human"
-    MACHINE = "machine"
-
-    @property
-    def digits(self) -> int:
-        """How many digits a whole number needs to be taken for such a secret."""
-        return 4 if self is Guess.HUMAN else 8
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-# The last word of a name decides.  The "s" of a plural is dropped, except that "tokens" are mostly counted.
-_HUMAN = _set(
-    "contrasena contraseña kennwort otp passcode passphrase passwd password passwort pwd senha totp пароль 密码"
-)
-_MACHINE = _set("secret credential cred authorization cookie token apikey jwt bearer")
-# Names that are written in one piece end in these.
-_HUMAN_ENDINGS = ("password", "passwd", "passphrase", "passwort")
-_MACHINE_ENDINGS = (
-    *("apikey", "accesskey", "secretkey", "privatekey", "clientsecret", "appsecret", "connectionstring"),
-    *("authtoken", "accesstoken", "refreshtoken", "sessiontoken", "bearertoken", "idtoken"),
-)
-# Some words count only behind one of these, and "token" only where none of its own stands in front.
-_BEFORE: Mapping[str, frozenset[str]] = {
-    "pass": _set("db database smtp user mail email ftp mysql pg postgres redis ssh login admin root sudo proxy"),
-    "auth": _set("basic http proxy"),
-    "string": _set("connection conn"),
-    "str": _set("connection conn"),
-    "tokens": _set("access refresh api auth bearer oauth csrf personal"),
-    "key": _set(
-        "access account admin aes api auth authentication bot decryption deploy encryption gpg hmac license master pgp"
-        " private root rsa secret service session shared signature signing ssh storage subscription webhook"
-    ),
-}
-_NOT_BEFORE_TOKEN = _set(
-    "bos class cls continuation cursor delimiter end eos expected first illegal image last mask next pad padding"
-    " page per prev previous sep separator special start stop sub sync unexpected unk unknown unrecognized word"
-)
-# A name may end in these and still mean the same.
-_NEUTRAL = _set("again base bytes confirm confirmation hash plain plaintext raw repeat str string text value")
-
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_BREAKS = re.compile(r"[\W\d_]+")
-
-
-def secret_name(name: str) -> Guess | None:
-    """Whether what stands under this name is a secret, and of what sort; ``None`` if it is not.
-
-    ``name`` is a key, a header, a variable or a flag: ``api_key``, ``X-Api-Key``, ``dbPassword``, ``--token``.  Counts
-    (``max_tokens``), other keys (``primary_key``) and words that only contain such a word (``authority``) name none.
-    """
-    words = [word for word in _BREAKS.split(_CAMEL.sub(" ", name).casefold()) if word]
-    while words:
-        if guess := _decide(words):
-            return guess
-        if words.pop() not in _NEUTRAL:
-            break
-    return None
-
-
-def _decide(words: list[str]) -> Guess | None:
-    *rest, last = words
-    before = rest[-1] if rest else ""
-    word = last if last in _BEFORE else last.removesuffix("s")
-    if word in _HUMAN or word.endswith(_HUMAN_ENDINGS) or (word == "pass" and before in _BEFORE["pass"]):
-        return Guess.HUMAN
-    if word == "token":
-        return None if before in _NOT_BEFORE_TOKEN else Guess.MACHINE
-    if word in _BEFORE:
-        found = before in _BEFORE[word] or (word == "auth" and not before)
-    else:
-        found = word in _MACHINE or word.endswith(_MACHINE_ENDINGS)
-    return Guess.MACHINE if found else None
 
 
 # ------------------------------------------------------------------------------------------ names and values in text
@@ -132,7 +46,7 @@ _STAND_IN = re.compile(
     re.IGNORECASE,
 )
 # ... say something about it (a state, a type, the beginning of a sentence), ...
-_ORDINARY = _set(
+_ORDINARY = words_of(
     "a absent accepted added aes256 all and any are as at authentication available base64 basic be bearer bool"
     " boolean but bytes can changed char created default denied digest disabled does double else empty enabled"
     " error expired expires false field file float for found from generated given has hidden hs256 if in incorrect"
@@ -222,7 +136,8 @@ def _named(text: str) -> Iterator[Span]:
         at = 0
         while found := pattern.search(text, at):
             at = found.end()
-            guess = secret_name(f"{found['before'] or ''} {found['name']}")
+            name = f"{found['before'] or ''} {found['name']}".strip()
+            guess = None if name.casefold() in KEYS_ALONE else secret_name(name)
             if guess and (span := _value(text, at, guess, found["join"])):
                 yield span
                 at = span[1]
@@ -238,7 +153,8 @@ def _value(text: str, at: int, guess: Guess, join: str) -> Span | None:
     if quoted := _QUOTED.match(text, at):
         group = quoted.lastgroup or ""
         composed = "f" in quoted["prefix"].lower() and "{" in quoted[group]
-        found = not composed and _discloses(guess, quoted[group], join=join.strip(), quoted=True, last=True)
+        strictly = group != "tick"  # prose sets names of code in those
+        found = not composed and _discloses(guess, quoted[group], join=join.strip(), quoted=strictly, last=True)
         return quoted.span(group) if found else None
     if not (head := _BARE_HEAD.match(text, at)):
         return None
@@ -266,39 +182,71 @@ def _shaped(text: str) -> Iterator[Span]:
 def _spans(text: str) -> Iterator[Span]:
     yield from _shaped(text)
     yield from _named(text)
-    yield from _equal(text, _in_json(text))
+    yield from _in_json(text)
 
 
-def _in_json(text: str) -> frozenset[str]:
-    """The secrets of a text that is JSON as a whole, where a name may stand far from what it gives away."""
-    try:
-        return secret_values(json.loads(text)) if text.lstrip()[:1] in ("{", "[") else frozenset()
-    except (ValueError, RecursionError):
-        return frozenset()
+_JSON_TOKEN = re.compile(r"\"(?P<text>(?:[^\"\\]|\\(?s:.))*+)(?:\"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:\"]+")
 
 
-def _equal(text: str, secrets: Iterable[str]) -> Iterator[Span]:
-    for secret in secrets:
-        plain = secret.strip()
-        in_json = (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1])
-        for needle in {plain, *in_json, _percent_encoded(plain)} - {""}:
-            yield from _places(text, needle)
+def _in_json(text: str) -> Iterator[Span]:
+    """The texts under secret names where the whole text is JSON (or many a line, or the beginning of some): what stands
+    under a name may lie deep below it."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return
+    around: list[Guess | None] = [None]  # what the name before each open bracket leads to expect
+    guess: Guess | None = None  # ... and the one before the next value
+    last: re.Match[str] | None = None  # the text before this token, a name or a value
+    for token in _JSON_TOKEN.finditer(text):
+        if token[0] == ":":
+            guess = secret_name(last["text"]) if last else None
+        elif token[0] in ("{", "["):
+            around.append(around[-1] or guess)
+            guess = None
+        elif token[0] in (",", "}", "]"):
+            if last and (around[-1] or guess):
+                yield last.span("text")
+            if token[0] != "," and len(around) > 1:
+                around.pop()
+            guess = None
+        last = token if token["text"] else None
+    if last and (around[-1] or guess):
+        yield last.span("text")
 
 
-def _places(text: str, needle: str) -> Iterator[Span]:
-    """Where ``needle`` stands; a short one counts only where it is no part of a word."""
-    start = text.find(needle)
-    while start >= 0:
-        end = start + len(needle)
-        inside = text[max(start - 1, 0) : start].isalnum() or text[end : end + 1].isalnum()
-        if len(needle) >= SHORTEST_INSIDE_WORDS or not inside:
-            yield start, end
-        start = text.find(needle, end)
+class _Known:
+    """Secrets known from elsewhere, arranged so that one pass over a text finds all of them, however many there are."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        needles = {form for secret in secrets for form in _forms(secret.strip())} - {""}
+        self._width = min(map(len, needles), default=0)
+        self._by_start: dict[str, dict[int, set[str]]] = {}
+        for needle in needles:
+            by_length = self._by_start.setdefault(needle[: self._width], {})
+            by_length.setdefault(len(needle), set()).add(needle)
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Where they stand; a short one counts only where it is no part of a word."""
+        for start in range(len(text) - self._width + 1) if self._by_start else ():
+            for length, needles in self._by_start.get(text[start : start + self._width], _NONE).items():
+                end = start + length
+                inside = text[max(start - 1, 0) : start].isalnum() or text[end : end + 1].isalnum()
+                if text[start:end] in needles and (length >= SHORTEST_INSIDE_WORDS or not inside):
+                    yield start, end
 
 
-def _percent_encoded(text: str) -> str:
+_NONE: Mapping[int, set[str]] = {}
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """A secret as it may be written: as it is, in JSON, in a URL."""
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
     plain = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-    return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+    yield "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in secret.encode("utf-8", "surrogatepass"))
+
+
+_MARKS = re.compile(re.escape(MARK))
 
 
 def _hide(text: str, spans: Iterable[Span]) -> str:
@@ -308,7 +256,7 @@ def _hide(text: str, spans: Iterable[Span]) -> str:
     """
     pieces: list[str] = []
     done = 0
-    for start, end in sorted(chain(spans, _places(text, MARK))):
+    for start, end in sorted(chain(spans, (mark.span() for mark in _MARKS.finditer(text)))):
         if start > done or not pieces:
             pieces += (text[done:start], MARK)
         done = max(done, end)
@@ -321,7 +269,11 @@ def redact_text(text: str, secrets: frozenset[str] = frozenset()) -> str:
     ``secrets`` are values known as secret from the rest of the call (``secret_values``); they are found as they are,
     escaped as in JSON, and percent-encoded.  Redacting again changes nothing.
     """
-    while (hidden := _hide(text, chain(_spans(text), _equal(text, secrets)))) != text:
+    return _redacted(text, _Known(secrets))
+
+
+def _redacted(text: str, known: _Known) -> str:
+    while (hidden := _hide(text, chain(_spans(text), known.spans(text)))) != text:
         text = hidden  # what is gone may have hidden an edge, or the end of a line
     return text
 
@@ -364,7 +316,7 @@ def _flagged(prior: JSON, item: JSON) -> Guess | None:
 def _hidden(item: JSON, guess: Guess | None) -> bool:
     if guess is None or isinstance(item, bool):
         return False
-    return bool(item) if isinstance(item, str) else isinstance(item, int) and len(str(abs(item))) >= guess.digits
+    return bool(item) if isinstance(item, str) else isinstance(item, int) and abs(item) >= 10 ** (guess.digits - 1)
 
 
 def redact_value(value: JSON, secrets: frozenset[str] = frozenset()) -> JSON:
@@ -373,12 +325,12 @@ def redact_value(value: JSON, secrets: frozenset[str] = frozenset()) -> JSON:
     What stands under a secret-naming key is treated as the module's text says; all other text and the keys themselves
     go through ``redact_text`` with ``secrets`` and the value's own ``secret_values``.
     """
-    known = secrets | secret_values(value)
+    known = _Known(secrets | secret_values(value))
 
     def clean(item: JSON, guess: Guess | None) -> JSON:
         if _hidden(item, guess):
             return MARK
-        return redact_text(item, known) if isinstance(item, str) else item
+        return _redacted(item, known) if isinstance(item, str) else item
 
     return _walk(value, None, clean)
 

@@ -55,7 +55,7 @@ class Steps:
         if test := _character(kind, arg, loose):
             return lambda at, then: then(at + 1) if at < len(self.text) and test(self.text[at]) else None
         if kind is op.SUBPATTERN:
-            return self._group(arg[0], self._sequence(arg[3], (loose or bool(arg[1] & re.IGNORECASE))))
+            return self._group(arg[0], self._sequence(arg[3], loose or bool(arg[1] & re.IGNORECASE)))
         if kind is op.BRANCH:
             parts = [self._sequence(part, loose) for part in arg[1]]
             return lambda at, then: next((end for part in parts if (end := part(at, then)) is not None), None)
@@ -154,14 +154,14 @@ class Steps:
         text = self.text
         if where is op.AT_BOUNDARY:
             return (at > 0 and _is_word(text[at - 1])) != (at < len(text) and _is_word(text[at]))
-        assert where is op.AT_END
-        return at == len(text) or text[at] == "\n"
+        assert where in (op.AT_END, op.AT_END_STRING)
+        return at == len(text) or (where is op.AT_END and text[at] == "\n")
 
 
 def _character(kind: Any, arg: Any, loose: bool) -> Callable[[str], bool] | None:
     """What one character must be, where a node is about one character."""
     if kind is op.ANY:
-        return lambda char: char != "\n"
+        return lambda char: True  # also where it is "." without the line break: more steps, not fewer
     if kind is op.NOT_LITERAL:
         return lambda char: ord(char) != arg
     if kind is op.LITERAL:

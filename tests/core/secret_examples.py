@@ -274,6 +274,7 @@ bearer of bad news
 "token": "a sentence of words"
 sudo_password: "SUDO_PASSWORD"
 password: a, then b
+API key: `key_env` or a file
 <token>none</token>
 xn--password
 a::token::b

@@ -14,8 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness_core import redaction
-from harness_core.redaction import MARK, Guess, redact_text, redact_value, secret_name, secret_values
+from harness_core.redaction import MARK, redact_text, redact_value, secret_values
 from harness_core.secret_kinds import KINDS
+from harness_core.secret_names import Guess, secret_name
 from tests.core.pattern_steps import Steps
 from tests.core.secret_examples import ALNUM, BY_NAME, BY_SHAPE, CLEAN, JWT
 
@@ -123,7 +124,7 @@ def test_the_names_of_our_own_records_are_no_secret_names() -> None:
     ("names", "guess"),
     [
         (
-            "password passwd dbPassword DB_PASSWORD db-password2 user_password_hash mypassword smtp_pass otp",
+            "password passwd dbPassword DB_PASSWORD db-password2 user_password_hash mypassword smtp_pass pass otp",
             Guess.HUMAN,
         ),
         (
@@ -136,8 +137,11 @@ def test_the_names_of_our_own_records_are_no_secret_names() -> None:
         ),
         ("AccountKey connection_string conn_str auth basic_auth jwt bearer secret_base64 accesstoken", Guess.MACHINE),
         ("max_tokens token_count num_tokens tokens keyboard monkey author authority authority_domain key", None),
-        ("key_terms primary_key tokenizer next_page_token eos_token access_key_id token_type secret_name", None),
-        ("passwordless pass bypass string value text oauth compass password_policy", None),
+        (
+            "primary_key session_key tokenizer next_page_token eos_token access_key_id token_type secret_name",
+            None,
+        ),
+        ("passwordless token_pass bypass string value text oauth compass password_policy", None),
         ("", None),
     ],
 )
@@ -267,11 +271,29 @@ def test_secret_keys_are_redacted_and_stay_apart() -> None:
     assert redact_value({one: 1, two: 2, 3: "x"}) == {MARK: 1, f"{MARK}'": 2, 3: "x"}
 
 
-def test_a_text_that_is_json_is_read_as_json() -> None:
-    """In a result that is one JSON document a name gives away what lies deep below it."""
-    text = '{"credentials": {"user": "walrus-77"}, "api_keys": ["kilo-lima-99"], "n": 1}'
-    assert redact_text(text) == '{"credentials": {"user": "[REDACTED]"}, "api_keys": ["[REDACTED]"], "n": 1}'
-    assert redact_text("[" * 100_000) == "[" * 100_000
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ('{"credentials": {"user": "walrus"}, "n": "x"}', '{"credentials": {"user": "M"}, "n": "x"}'),
+        ('{"api_keys": ["a", "b\\"c", {"d": "e"}], "n": ["x"]}', '{"api_keys": ["M", "M", {"d": "M"}], "n": ["x"]}'),
+        ('{"auth": "dXNlcjpwYXNz", "pass": "quokka", "n": "5"}', '{"auth": "M", "pass": "M", "n": "5"}'),
+        ('[{"secret": {"a": {"b": "x"}}}, "y"]', '[{"secret": {"a": {"b": "M"}}}, "y"]'),
+        ('{"token": "a"}\n{"token": "b", "n": ""}', '{"token": "M"}\n{"token": "M", "n": ""}'),
+        (' {"token": "a", "secret": ["b", "c', ' {"token": "M", "secret": ["M", "M'),
+        ('{"token": null, "secret": true, "passwords": ["", 1, {}]}', None),
+        ('{"n": "x', None),
+        ('{"n": "x\\', None),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_json_is_read_as_json(text: str, clean: str | None) -> None:
+    """In a result that is JSON, or its beginning, a name gives away what lies deep below it, however short."""
+    assert redact_text(text) == (clean or text).replace("M", MARK)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "]" * 100_000, '{"a":' * 50_000, ":" * 9 + "{"])
+def test_odd_json_is_only_text(text: str) -> None:
+    """What never ends, or ends too often, is no trouble."""
+    assert redact_text(text) == redact_text("{" + text)[1:] == text
 
 
 def test_tuples_become_lists_and_the_argument_is_left_alone() -> None:
