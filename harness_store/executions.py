@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness_core.commands import Expose, Observe, Start
-from harness_core.errors import HarnessError, Refused
+from harness_core.errors import HarnessError, Refused, Unavailable
 from harness_core.probes import Commitment, Correlation, Probe, StoredResult
 from harness_core.redaction import secret_values
 from harness_core.vocabulary import CaseStatus, ProbeStatus
@@ -26,6 +26,9 @@ from .transitions import Transitions
 
 HOST_WAIT = 2.0
 """Seconds that the start of a host's committed action waits for its case; a host's later bookkeeping does not wait."""
+
+SETTLE_WAIT = 0.25
+"""Seconds that a call waits for a case whose last transition is not acknowledged yet."""
 
 INTERRUPTED_TEXT = "The execution was cut off; the action may or may not have completed."
 
@@ -94,13 +97,19 @@ class Executions:
         host: bool,
     ) -> Execution:
         state, damage = self._cases.believed(case_id)
+        if damage:
+            if tool_name not in self._cases.claimed_tools(case_id, session_id):
+                return DORMANT
+            return Blocked(f"the record of case {case_id} is damaged, so {tool_name} was not run: {damage}")
+        if self._cases.is_unfinished(case_id):
+            # A commitment may stand there that its process could not acknowledge; whoever acts under it must find it.
+            with contextlib.suppress(Unavailable):
+                state = self._cases.taken_over(case_id, SETTLE_WAIT)
         if state is None or state.case.session_id != session_id or state.case.status is not CaseStatus.ACTIVE:
             return DORMANT
         probe = state.case.pending_probe
         if probe is None or probe.tool_name != tool_name or probe.status is ProbeStatus.OBSERVED:
             return DORMANT
-        if damage:
-            return Blocked(f"the record of case {case_id} is damaged, so {tool_name} was not run: {damage}")
         lease = self._lease(case_id).try_acquire() if probe.status is ProbeStatus.COMMITTED else None
         if lease is None:
             return Blocked(self._executing(case_id, probe))

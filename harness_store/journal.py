@@ -95,6 +95,18 @@ class Journal(Generic[S]):
         with reporting(f"reading {self.name}"):
             return self._files.records()
 
+    def is_unfinished(self) -> bool:
+        """Whether the log goes on beyond the state that was last read.  One ``stat``; may raise ``OSError``."""
+        seen, found = self._seen, self._files.disk.stat(self._files.log)
+        return seen is not None and found is not None and found.size > seen.position.end
+
+    def furthest(self) -> S | None:
+        """The state at the end of all that holds in the log, whatever the head says.  For caution only: what lies
+        beyond the head may never have happened.  Raises ``Unavailable`` when the disk fails."""
+        with reporting(f"reading {self.name}"), contextlib.suppress(Damaged):
+            return self._files.fold(None, self._files.records())
+        return None
+
     @contextlib.contextmanager
     def lock(self, wait: float | None = None) -> Iterator[Writer[S]]:
         """Hold the case's lock for the length of a block; ``wait`` in seconds as in ``FileLock.acquire``.

@@ -20,6 +20,7 @@ from harness_core.replay import Findings, report
 from harness_core.retrieval import select
 from harness_core.structuring import is_case_id
 from harness_core.transfer import lesson_of
+from harness_core.vocabulary import ProbeStatus
 
 from . import artifacts
 from .case_files import PROJECTION
@@ -109,6 +110,33 @@ class Portfolio:
         with reporting(f"looking for case {case_id}"):
             if self._disk.stat(self._layout.case(case_id)) is None:
                 raise no_case(case_id)
+
+    def is_unfinished(self, case_id: str) -> bool:
+        """Whether the log, as far as it was last read, goes on beyond what is acknowledged.  One ``stat``."""
+        with reporting(f"looking at case {case_id}"):
+            return self.journal(case_id).is_unfinished()
+
+    def taken_over(self, case_id: str, wait: float) -> Audited | None:
+        """The state with everything that stands, acknowledged under the case's lock.  Raises as ``Writer.refresh``."""
+        with self.journal(case_id).lock(wait) as writer:
+            return writer.refresh().state
+
+    def claimed_tools(self, case_id: str, session_id: str) -> frozenset[str]:
+        """The tools of a damaged case's pending probe by whatever of it can still be read, head or no head.
+
+        To be careful by, never to build on: what ran under a commitment must not run again because its record broke.
+        """
+        tools = set()
+        furthest = self.journal(case_id).furthest()
+        for shown in (None if furthest is None else document(furthest.case), self._content(case_id)):
+            probe = None if shown is None or shown.get("session_id") != session_id else shown.get("pending_probe")
+            if isinstance(probe, Mapping) and probe.get("status") != ProbeStatus.OBSERVED.value:
+                tools.add(str(probe.get("tool_name")))
+        return frozenset(tools)
+
+    def _content(self, case_id: str) -> Mapping[str, Any] | None:
+        block = self._block(case_id)
+        return None if block is None else block.content
 
     def believed(self, case_id: str) -> tuple[Audited | None, str]:
         """The case as far as it can be believed, and what is wrong with the rest (empty where nothing is)."""
