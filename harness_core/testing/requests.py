@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from harness_core.authority import ASKING_TOOLS, CLASS_OF, USER_DOMAINS
+from harness_core.calibration import calibrate
 from harness_core.case import Case
 from harness_core.commands import LIST_LIMIT_MAX
 from harness_core.probes import Probe
 from harness_core.testing.values import (
+    ITEM_IDS,
     JSON,
     NOTHING_KNOWN,
     Arguments,
     Known,
+    claims,
     evidence,
     initial_evidence,
     models,
@@ -31,6 +34,7 @@ from harness_core.testing.values import (
 from harness_core.vocabulary import (
     AuthorityDomain,
     BeliefChange,
+    Calibration,
     CaseStatus,
     Disposition,
     EpistemicStatus,
@@ -77,13 +81,15 @@ def recordings(draw: st.DrawFn) -> Arguments:
 def revisions(draw: st.DrawFn, known: Known) -> Arguments:
     """``revise``: new claims, plan or questions, under ``updates`` or beside it.
 
-    Sections are replaced one by one, so ids may collide with those that stay: that is refused.
+    Either all that is believed becomes one claim, or sections are replaced one by one; then ids may collide with those
+    that stay, and that is refused.
     """
-    updates = draw(models(known))
-    updates |= draw(_FRAME)
-    for section in (*Section, "current_plan"):
-        if draw(st.integers(0, 3)) == 0:
-            updates[str(section)] = []
+    if draw(st.booleans()):
+        section = draw(st.sampled_from(Section))
+        updates: Arguments = {str(array): [] for array in (*Section, "current_plan")}
+        updates[section.value] = draw(claims(known, [draw(st.sampled_from(ITEM_IDS))]))
+    else:
+        updates = {**draw(models(known)), **draw(_FRAME)}
     call: Arguments = {"operation": "revise", "reason": draw(sentences())}
     call |= {"updates": updates} if draw(st.booleans()) else updates
     if known.event_count and draw(st.booleans()):
@@ -194,6 +200,10 @@ def comparisons(draw: st.DrawFn, case: Case, probe: Probe) -> Arguments:
     return call
 
 
+# What is a mere hypothesis is refused as resolved, so that is rarely tried.
+_MODEST = st.sampled_from(("unresolved", "stopped", "replaced", "unresolved", "stopped", "resolved"))
+
+
 @st.composite
 def closures(draw: st.DrawFn, case: Case, others: Sequence[str] = ()) -> Arguments:
     """``close``: an outcome, and a transfer review of any decision."""
@@ -207,7 +217,9 @@ def closures(draw: st.DrawFn, case: Case, others: Sequence[str] = ()) -> Argumen
     if decision is TransferDecision.EXPLICIT_USER_CORRECTION:
         citable = sorted(case.citations)
         transfer["evidence_event_ids"] = draw(st.lists(st.sampled_from(citable), max_size=2)) if citable else []
-    return {"operation": "close", "outcome": draw(words(Outcome)), "summary": draw(sentences()), "transfer": transfer}
+    supported = calibrate(case.model, case.citations).label is not Calibration.HYPOTHESIS
+    outcome = draw(words(Outcome) if supported else _MODEST)
+    return {"operation": "close", "outcome": outcome, "summary": draw(sentences()), "transfer": transfer}
 
 
 @once

@@ -1,0 +1,106 @@
+"""Any sequence of sound and unsound calls keeps every rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
+
+from harness_core import bindings as rules
+from harness_core.bindings import UNBOUND
+from harness_core.case import document
+from harness_core.events import PAYLOADS
+from harness_core.testing import Memory, SessionMachine
+from harness_core.testing.machine import Seen
+from harness_core.vocabulary import CaseStatus, EventType
+from tests.core.oracle import Reading
+
+
+class OurMachine(SessionMachine):
+    """The machine, on the core in memory, read a second time by the oracle."""
+
+    adapter: Memory
+
+    def make_adapter(self) -> Memory:
+        return Memory()
+
+    def _checked(self, old: Seen, records: Sequence[Mapping[str, Any]], text: str) -> Seen:
+        seen = super()._checked(old, records, text)
+        read = Reading(records)
+        assert not read.wrong, read.wrong
+        case = seen.case
+        assert case is not None
+        shown = document(case)
+        assert shown["model"] == {**shown["model"], **read.model}
+        assert (shown["status"], shown["session_id"], shown["session_ids"]) == (read.status, read.owner, read.owners)
+        assert (shown["version"], shown["event_count"]) == (read.version, len(read.records))
+        assert (shown.get("stale_claim_ids", []), shown.get("mismatch_event_id", "")) == (read.stale, read.mismatch)
+        assert (shown["pending_probe"] or {"status": "-"})["status"] == read.probe_status
+        marker = case.marker and (case.marker.pause_event_id, case.marker.seq_at_pause)
+        assert marker == read.marker
+        assert dict(case.high_waters) == read.highest
+        assert list(case.unaccounted) == read.unaccounted()
+        for event_id, citation in case.citations.items():
+            assert citation.authority_domain == read.domain(event_id)
+        return seen
+
+    @invariant()
+    def bindings_are_what_the_cases_say(self) -> None:
+        """The bindings that were settled step by step are those that the Timelines amount to as a whole."""
+        told = {s: b for s, b in self.adapter.bindings.items() if b != UNBOUND}
+        assert told == rules.rebuilt(self.adapter.cases.values())
+
+    @precondition(lambda self: self.execution is not None)
+    @rule()
+    def lose_the_key(self) -> None:
+        self.adapter.key_id += "'"
+
+
+TestCases = OurMachine.TestCase
+
+
+class CountingMachine(OurMachine):
+    """Counts what it met, to see that nothing is out of its reach."""
+
+    events: ClassVar[Counter[str]] = Counter()
+    codes: ClassVar[Counter[str]] = Counter()
+    ends: ClassVar[Counter[str]] = Counter()
+
+    def answered(self, arguments: Mapping[str, Any], answer: Mapping[str, Any], changed: Sequence[str]) -> None:
+        super().answered(arguments, answer, changed)
+        self.codes[answer.get("code", "")] += 1
+
+    def teardown(self) -> None:
+        super().teardown()
+        for case in self.cases():
+            self.events.update(event.type.value for event in self.seen[case.case_id].events)
+            if case.status is CaseStatus.CLOSED and case.closure is not None:
+                self.ends[case.closure.calibration.label.value] += 1
+                self.ends[case.closure.transfer.decision.value] += 1
+
+
+def test_the_machine_gets_everywhere() -> None:
+    """The machine meets every type of event, and the labels, decisions and refusals that matter."""
+    run_state_machine_as_test(
+        CountingMachine,
+        settings=settings(
+            max_examples=150,
+            stateful_step_count=50,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert set(CountingMachine.events) == {type_.value for type_ in PAYLOADS} - {EventType.CASE_ADOPTED.value}
+    assert {"hypothesis", "supported", "mixed", "none", "candidate", "explicit_user_correction"} <= set(
+        CountingMachine.ends
+    )
+    assert set(CountingMachine.codes) >= {
+        "", "invalid_arguments", "mismatch_not_addressed", "not_repaired", "stale", "probe_committed", "probe_executing",
+        "probe_observed", "no_probe", "no_active_case", "session_has_case", "revision_conflict", "no_case",
+    }  # fmt: skip
