@@ -2,6 +2,7 @@
 
 It shares no reading code with the store: framing, hashing, chaining and the machine block are read here a second time,
 by the rules of docs/format.md.  What the records mean is the core's to say: its fold and its one list of invariants.
+What release 1.2.0 left is checked by that release's rules (``legacy_fsck``), before its adoption and ever after.
 Nothing is changed here; ``repair`` names what the store itself would mend.
 """
 
@@ -16,12 +17,16 @@ from typing import Any
 
 from attrs import frozen
 
+from harness_core.adoption import adopted
 from harness_core.bindings import Binding, rebuilt
 from harness_core.case import Case, document
 from harness_core.events import Event
 from harness_core.evolution import fold
+from harness_core.invariants import check_state
 from harness_core.replay import audit
 from harness_core.vocabulary import CaseStatus
+
+from . import legacy_fsck
 
 FORMAT = 2
 ZEROS = "0" * 64
@@ -54,6 +59,7 @@ class CaseReport:
     checks: tuple[Check, ...]
     untidy: tuple[str, ...]
     case: Case | None = None
+    old: bool = False
 
     @property
     def sound(self) -> bool:
@@ -79,7 +85,7 @@ def check_store(root: Path, only: str | None = None) -> StoreReport:
     cases = tuple(check_case(folder) for folder in chosen if any(folder.iterdir()))
     if only is not None:
         return StoreReport(cases, ())
-    return StoreReport(cases, (_format(root), _bindings(root, cases)))
+    return StoreReport(cases, (_format(root, cases), _bindings(root, cases)))
 
 
 def check_case(folder: Path) -> CaseReport:
@@ -87,26 +93,77 @@ def check_case(folder: Path) -> CaseReport:
     log = _read(folder / "events.jsonl")
     lines, tail = _lines(log if isinstance(log, bytes) else b"")
     head, block, block_fault = _head(folder / "case.md")
+    journal = _journal(folder)
+    if journal is not None and (head is None or head.state):
+        lines, head, block, block_fault = _settled(journal, lines, head, block, block_fault)
+        log = b"" if journal.lines and isinstance(log, str) else log
     framed, framing = _framing(lines, tail, head)
-    chain = _chain(framed, head)
+    chain = _chain(lines, framed, head)
     head_check, untidy = _head_check(framed, tail, head, block_fault, log)
+    if journal is not None:
+        untidy = (*untidy, "a journal of release 1.2.0 was not settled")
     records = [record for record in framed if isinstance(record, dict)][: head.count if head else None]
+    old = [record for record in records if legacy_fsck.is_old(record)]
     held = framing.verdict is Verdict.OK and chain.verdict is Verdict.OK
-    events, meaning = _events(records) if held else ((), "the chain does not hold, so its records are not interpreted")
-    case, invariants = _invariants(events, meaning)
+    broken = "the chain does not hold, so its records are not interpreted"
+    events, meaning = _events(records[len(old) :]) if held else ((), broken)
+    if held and old and not events and not meaning:
+        case, invariants = _unadopted(folder.name, block, old)
+    else:
+        case, invariants = _invariants(events, meaning)
     return CaseReport(
         folder.name,
         (
             framing,
             chain,
             head_check,
-            _projection(case, block, folder, events),
+            _projection(case, block, folder, events, old),
             _artifacts(case, folder),
             invariants,
         ),
         untidy,
         case,
+        bool(old),
     )
+
+
+def _journal(folder: Path) -> legacy_fsck.Journal | None:
+    data = _read(folder / "archive" / ".pending-transition.json")
+    if isinstance(data, str):
+        return None
+    try:
+        return legacy_fsck.read_journal(folder.name, _parse(data.decode("utf-8")))
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        return legacy_fsck.Journal({}, (), "the journal is no JSON")
+
+
+def _settled(
+    journal: legacy_fsck.Journal, lines: list[bytes], head: Head | None, block: dict[str, Any] | None, fault: str
+) -> tuple[list[bytes], Head | None, dict[str, Any] | None, str]:
+    """Lines, head and block as release 1.2.0 would have completed them."""
+    if journal.fault or (head is None and "missing" not in fault):
+        return lines, None, block, journal.fault or fault
+    integrity = journal.state["integrity"]
+    after = Head(int(integrity["last_event_id"][1:]), "", integrity["state_sha256"])
+    first = after.count - len(journal.lines)
+    if head == after:
+        return lines, head, block, fault
+    found = legacy_fsck.laid_over(lines, journal, first)
+    if isinstance(found, str) or (head.count if head else 0) != first:
+        return lines, None, block, "the journal does not follow where case.md stands"
+    return found, after, dict(journal.state), ""
+
+
+def _unadopted(
+    case_id: str, block: Mapping[str, Any] | None, old: Sequence[Mapping[str, Any]]
+) -> tuple[Case | None, Check]:
+    """A case as release 1.2.0 left it: its state is asked for what every state is asked for."""
+    transitions = sum(legacy_fsck.STATE in record["payload"] for record in old)
+    try:
+        case = adopted(case_id, block or {}, old, transitions)
+    except Exception as error:  # noqa: BLE001 - whatever structuring raises, the state means nothing
+        return None, Check("invariants", Verdict.VIOLATED, (f"case.md is no case ({type(error).__name__})",))
+    return case, _check("invariants", [f"{v.invariant}: {v.problem}" for v in check_state(case)])
 
 
 # --- bytes ---
@@ -114,8 +171,16 @@ def check_case(folder: Path) -> CaseReport:
 
 @frozen
 class Head:
+    """How many records ``case.md`` acknowledges, and the hash of the last; of release 1.2.0, that of its state."""
+
     count: int
     hash: str
+    state: str = ""
+
+    def is_at(self, record: Mapping[str, Any]) -> bool:
+        if self.state:
+            return legacy_fsck.is_old(record) and record["payload"].get(legacy_fsck.STATE) == self.state
+        return bool(record["hash"] == self.hash)
 
 
 def _read(path: Path) -> bytes | str:
@@ -148,7 +213,10 @@ def _parse(text: str) -> Any:
 def _record(line: bytes) -> dict[str, Any] | str:
     """The record on a line, with its hash, or what is wrong with the line."""
     try:
-        record = _parse(line.decode("ascii"))
+        record = _parse(line.decode("utf-8"))
+        if legacy_fsck.is_old(record):
+            return dict(record)
+        line.decode("ascii")
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         return f"is no strict ASCII JSON ({type(error).__name__})"
     if not isinstance(record, dict) or list(record)[-1:] != ["hash"]:
@@ -174,6 +242,10 @@ def _head(path: Path) -> tuple[Head | None, dict[str, Any] | None, str]:
         begin = text.index(BEGIN) + len(BEGIN)
         block = _parse(text[begin : text.index(END, begin)])
         integrity = block["integrity"]
+        if legacy_fsck.is_old_block(block):
+            if legacy_fsck.state_digest(block) != integrity["state_sha256"]:
+                return None, block, "the content of case.md does not give the hash that it names"
+            return Head(int(integrity["last_event_id"][1:]), "", integrity["state_sha256"]), block, ""
         return Head(integrity["event_count"], integrity["last_hash"]), block, ""
     except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
         return None, None, f"case.md has no readable machine block ({type(error).__name__})"
@@ -189,12 +261,26 @@ def _framing(lines: Sequence[bytes], tail: bytes, head: Head | None) -> tuple[li
     return framed, _check("framing", faults)
 
 
-def _chain(framed: Sequence[dict[str, Any] | str], head: Head | None) -> Check:
+def _chain(lines: Sequence[bytes], framed: Sequence[dict[str, Any] | str], head: Head | None) -> Check:
     faults, before = [], ZEROS
     number, position, size = 0, 0, 0
+    old = True
     for n, record in enumerate(framed[: head.count if head else None], 1):
         if isinstance(record, str):
             return Check("chain", Verdict.NOT_CHECKABLE, (f"line {n} is no record",))
+        if legacy_fsck.is_old(record):
+            faults += [] if old else [f"line {n} is of release 1.2.0, after one that is not"]
+            faults += [] if legacy_fsck.own_hash_holds(record) else [f"line {n}: its content does not give the hash"]
+            if record["prev_hash"] != before or record["event_id"] != f"E{n:06d}":
+                faults.append(f"line {n}: it does not follow the record before")
+            number, position, size = number + (position == size), 0, int(legacy_fsck.STATE not in record["payload"])
+            before = record["hash"]
+            continue
+        if (n > 1 and old) != (record["type"] == "case_adopted"):
+            faults.append(f"line {n}: an adoption belongs between the records of release 1.2.0 and the others")
+        elif n > 1 and old:
+            faults += _adoption_faults(lines[: n - 1], framed[n - 2], record)
+        old = False
         plain = {name: value for name, value in record.items() if name != "hash"}
         body = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
         if hashlib.sha256(body).hexdigest() != record["hash"]:
@@ -232,17 +318,39 @@ def _head_check(
         reason = f"case.md acknowledges {head.count} records and the log has {len(framed)} lines: records were lost"
         return Check("head", Verdict.VIOLATED, (reason,)), ()
     last = framed[head.count - 1] if head.count else None
-    if not isinstance(last, dict) or last["hash"] != head.hash:
+    if not isinstance(last, dict) or not head.is_at(last):
         return Check("head", Verdict.VIOLATED, (f"record {head.count} has another hash than case.md names",)), ()
-    if last["transition"].get("position") != last["transition"].get("size"):
+    place = _place(framed[: head.count])
+    if place.get("position") != place.get("size"):
         return Check("head", Verdict.VIOLATED, ("the head lies in the middle of a transition",)), ()
     beyond = framed[head.count :]
     whole = [r for r in beyond if isinstance(r, dict)]
-    later = {r["transition"].get("number") for r in whole} - {last["transition"].get("number", 0) + 1}
+    later = {r.get("transition", {}).get("number") for r in whole} - {place.get("number", 0) + 1}
     if later:
         return Check("head", Verdict.VIOLATED, ("the log goes on by more than one transition: case.md is old",)), ()
     untidy = ["a transition beyond the head was not acknowledged"] if beyond or tail else []
     return Check("head", Verdict.OK), tuple(untidy)
+
+
+def _adoption_faults(lines: Sequence[bytes], last: dict[str, Any] | str, adoption: Mapping[str, Any]) -> Iterable[str]:
+    """What is wrong with an adoption: it names the bytes of all lines before it and carries the state they led to."""
+    payload = adoption["payload"]
+    if payload.get("legacy_log_sha256") != hashlib.sha256(b"".join(line + b"\n" for line in lines)).hexdigest():
+        yield f"{adoption['event_id']}: the lines of release 1.2.0 are not those that were adopted"
+    try:
+        faults = legacy_fsck.state_faults(payload["legacy_state"], last if isinstance(last, dict) else {})
+    except (KeyError, TypeError, AttributeError):
+        faults = ["it is none"]
+    yield from (f"{adoption['event_id']}: its legacy state: {fault}" for fault in faults)
+
+
+def _place(framed: Sequence[dict[str, Any] | str]) -> Mapping[str, Any]:
+    """The place of the last record in its transition."""
+    last = framed[-1]
+    if not isinstance(last, dict) or not legacy_fsck.is_old(last):
+        return last["transition"] if isinstance(last, dict) else {}
+    number = sum(isinstance(r, dict) and legacy_fsck.STATE in r["payload"] for r in framed)
+    return {"number": number, "position": 1, "size": 1 if legacy_fsck.STATE in last["payload"] else 2}
 
 
 # --- meaning ---
@@ -266,7 +374,13 @@ def _invariants(events: Sequence[Event], meaning: str) -> tuple[Case | None, Che
     return case, _check("invariants", [f"{v.invariant} at {v.event_id or 'the end'}: {v.problem}" for v in violations])
 
 
-def _projection(case: Case | None, block: Mapping[str, Any] | None, folder: Path, events: Sequence[Event]) -> Check:
+def _projection(
+    case: Case | None,
+    block: Mapping[str, Any] | None,
+    folder: Path,
+    events: Sequence[Event],
+    old: Sequence[Mapping[str, Any]],
+) -> Check:
     if case is None:
         empty = block is None and not events
         verdict = Verdict.OK if empty and not (folder / "case.md").exists() else Verdict.NOT_CHECKABLE
@@ -274,19 +388,24 @@ def _projection(case: Case | None, block: Mapping[str, Any] | None, folder: Path
             "projections", verdict, () if verdict is Verdict.OK else ("there is no state to hold them against",)
         )
     faults = []
-    if block is not None and _plain(block) != _as_json(document(case)):
+    if block is not None and legacy_fsck.is_old_block(block):
+        faults += [f"case.md: {fault}" for fault in legacy_fsck.state_faults(block, old[-1])]
+    elif block is not None and _plain(block) != _as_json(document(case)):
         faults.append("case.md is no state of this Timeline")
     for path in sorted((folder / "archive").glob("case-v*.md")):
-        faults += _snapshot_faults(path, events)
+        faults += _snapshot_faults(path, events, old)
     return _check("projections", faults)
 
 
-def _snapshot_faults(path: Path, events: Sequence[Event]) -> list[str]:
+def _snapshot_faults(path: Path, events: Sequence[Event], old: Sequence[Mapping[str, Any]]) -> list[str]:
     """An archive snapshot is right where it is the state after as many events as it says."""
     head, block, fault = _head(path)
     if head is None or block is None:
         return [f"{path.name}: {fault}"]
-    case = fold(events[: head.count])
+    if head.state:
+        at = old[head.count - 1] if 0 < head.count <= len(old) else {"event_id": "", "payload": {}}
+        return [f"{path.name}: {fault}" for fault in legacy_fsck.state_faults(block, at)]
+    case = fold(events[: max(0, head.count - len(old))])
     if case is None or _plain(block) != _as_json(document(case)):
         return [f"{path.name} is no state of this Timeline"]
     return []
@@ -319,8 +438,10 @@ def _artifacts(case: Case | None, folder: Path) -> Check:
 # --- what cases have in common ---
 
 
-def _format(root: Path) -> Check:
+def _format(root: Path, cases: Sequence[CaseReport]) -> Check:
     data = _read(root / "format.json")
+    if isinstance(data, str) and any(report.old for report in cases):
+        return Check("format", Verdict.OK, ("it names none, as release 1.2.0 did",))
     if isinstance(data, str):
         return Check("format", Verdict.NOT_CHECKABLE, (data,))
     try:
@@ -340,7 +461,8 @@ def _bindings(root: Path, cases: Sequence[CaseReport]) -> Check:
     if unread:
         return Check("bindings", Verdict.NOT_CHECKABLE, (f"{', '.join(unread)} cannot be read",))
     try:
-        entries = _parse(data.decode("utf-8"))["sessions"]
+        held = _parse(data.decode("utf-8"))
+        entries = held["sessions"]
     except (UnicodeDecodeError, ValueError, KeyError, TypeError):
         return Check("bindings", Verdict.VIOLATED, ("sessions.json holds no bindings",))
     folded = [report.case for report in cases if report.case is not None]
@@ -348,6 +470,8 @@ def _bindings(root: Path, cases: Sequence[CaseReport]) -> Check:
     faults = []
     owners = [case.session_id for case in folded if case.status is CaseStatus.ACTIVE]
     faults += [f"session {s} has two active cases" for s in sorted({s for s in owners if owners.count(s) > 1})]
+    if held.get("schema_version") == 1:
+        return _check("bindings", faults)  # numbers of release 1.2.0; the Timelines say the rest
     for session_id in sorted({*wanted, *entries}):
         want, have = wanted.get(session_id, Binding()), entries.get(session_id, {})
         if have.get("active") != want.active:
