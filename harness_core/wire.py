@@ -7,8 +7,9 @@ no number is turned into text, no text into a number, and an unknown field is an
 from __future__ import annotations
 
 import json
+import math
 from enum import StrEnum
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
 import attrs
 from attrs import AttrsInstance
@@ -104,26 +105,34 @@ def from_json(value: JSON, kind: type[T]) -> T:
     return _RECORDS.structure(value, kind)
 
 
-def strict_json(text: str) -> Any:
-    """``json.loads`` without its leniencies: duplicate keys, non-finite numbers and bottomless nesting raise
-    ``ValueError``."""
+def strict_json(text: str | bytes) -> Any:
+    """Parse JSON that says one thing only: no duplicate keys, no NaN or infinity (also not by overflow).
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) != len(items):
-            twice = sorted({key for key, _ in items if sum(key == other for other, _ in items) > 1})
-            raise ValueError(f"duplicate key {', '.join(map(repr, twice))}")
-        return found
-
-    def constant(word: str) -> Any:
-        raise ValueError(f"{word} is not a finite number")
-
+    Raises ``ValueError`` otherwise, also for nesting or numbers beyond what the interpreter takes.
+    """
     try:
-        decoded = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-        canonical_json(decoded)  # refuses 1e999 and its like
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    return decoded
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"duplicate key {', '.join(sorted({repr(n) for n in names if names.count(n) > 1}))}")
+    return value
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a finite number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not a finite number")
+    return value
 
 
 def canonical_json(value: Any) -> str:

@@ -12,7 +12,9 @@ from typing import Any
 
 from attrs import frozen
 
-from .records import ZERO_HASH, event_id, strict_json
+from harness_core.wire import strict_json
+
+from .records import ZERO_HASH, event_id
 
 BLOCK_BEGIN = "<!-- EPISTEMIC-HARNESS-DATA"
 BLOCK_END = "END-EPISTEMIC-HARNESS-DATA -->"

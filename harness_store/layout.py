@@ -12,10 +12,11 @@ from pathlib import Path
 from attrs import frozen
 
 from harness_core.errors import Damaged
+from harness_core.wire import strict_json
 
 from .disk import Disk, make_folder, open_or_create, read_file, reporting, write_durably
 from .locks import FileLock
-from .records import FORMAT, strict_json
+from .records import FORMAT
 from .sessions_file import STORE_LOCK
 
 FORMAT_FILE = "format.json"

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NoReturn
+from typing import Any
 
 from attrs import evolve, frozen
+
+from harness_core.wire import strict_json
 
 from . import legacy
 
@@ -139,17 +140,6 @@ class _UnbelievedError(Exception):
 def event_id(number: int) -> str:
     """The id of a Timeline's record by its number from 1: ``E000001``, ``E000002``, ..."""
     return f"E{number:06d}"
-
-
-def strict_json(text: str | bytes) -> Any:
-    """Parse JSON that says one thing only: no duplicate keys, no NaN or infinity (also not by overflow).
-
-    Raises ``ValueError`` otherwise, also for nesting or numbers beyond what the interpreter takes.
-    """
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def canonical_json(value: object) -> str:
@@ -324,21 +314,3 @@ def _has(record: Mapping[str, Any], members: Mapping[str, Callable[[object], boo
     return (members.keys() - _OPTIONAL) <= record.keys() <= members.keys() and all(
         members[name](value) for name, value in record.items()
     )
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return value
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is beyond what a number can hold")
-    return value

@@ -20,10 +20,11 @@ import cattrs
 from attrs import frozen
 
 from harness_core.errors import Damaged, Written
+from harness_core.wire import strict_json
 
 from .disk import Disk, Stat, opened, read_file, reporting, write_durably
 from .locks import FileLock
-from .records import ZERO_HASH, Reason, frame, strict_json, unframe
+from .records import ZERO_HASH, Reason, frame, unframe
 
 SESSIONS = "sessions.json"
 STORE_LOCK = ".store.lock"
