@@ -246,7 +246,12 @@ def _head(path: Path) -> tuple[Head | None, dict[str, Any] | None, str]:
             if legacy_fsck.state_digest(block) != integrity["state_sha256"]:
                 return None, block, "the content of case.md does not give the hash that it names"
             return Head(int(integrity["last_event_id"][1:]), "", integrity["state_sha256"]), block, ""
-        return Head(integrity["event_count"], integrity["last_hash"]), block, ""
+        count, last = integrity["event_count"], integrity["last_hash"]
+        if type(count) is not int or count < 1 or type(last) is not str:
+            raise ValueError("no head")
+        if integrity != {"event_count": count, "last_event_id": f"E{count:06d}", "last_hash": last}:
+            raise ValueError("not one head")
+        return Head(count, last), block, ""
     except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
         return None, None, f"case.md has no readable machine block ({type(error).__name__})"
 
