@@ -87,7 +87,7 @@ def revisions(draw: st.DrawFn, known: Known) -> Arguments:
     if draw(st.booleans()):
         section = draw(st.sampled_from(Section))
         updates: Arguments = {str(array): [] for array in (*Section, "current_plan")}
-        updates[section.value] = draw(claims(known, [draw(st.sampled_from(ITEM_IDS))]))
+        updates[section.value] = draw(claims(known, [draw(st.sampled_from(ITEM_IDS))], cited=True))
     else:
         updates = {**draw(models(known)), **draw(_FRAME)}
     call: Arguments = {"operation": "revise", "reason": draw(sentences())}

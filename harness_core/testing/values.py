@@ -120,16 +120,18 @@ _STATUS = optional(epistemic_status=words(EpistemicStatus))
 
 
 @st.composite
-def claims(draw: st.DrawFn, known: Known, ids: Sequence[str]) -> list[Arguments]:
+def claims(draw: st.DrawFn, known: Known, ids: Sequence[str], *, cited: bool = False) -> list[Arguments]:
     """Claims with these ids, sound but for what ``epistemic_status`` may promise too much.
 
-    A claim with evidence cites events of one authority class and declares a domain of that class.
+    A claim with evidence cites events of one authority class and declares a domain of that class.  ``cited``: every
+    claim has evidence, if there is any, and is grounded.
     """
     found: list[Arguments] = []
     for item in ids:
         claim: Arguments = {"id": item, "text": draw(texts())}
-        claim |= draw(_STATUS)
-        if draw(st.booleans()) and known.citable:
+        if not cited:
+            claim |= draw(_STATUS)
+        if known.citable and (cited or draw(st.integers(0, 1))):
             first = draw(st.sampled_from(sorted(known.citable)))
             kind = CLASS_OF[known.citable[first]]
             same = sorted(e for e, domain in known.citable.items() if CLASS_OF[domain] is kind)

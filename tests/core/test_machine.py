@@ -15,7 +15,7 @@ from harness_core.case import document
 from harness_core.events import PAYLOADS
 from harness_core.testing import Memory, SessionMachine
 from harness_core.testing.machine import Seen
-from harness_core.vocabulary import CaseStatus, EventType
+from harness_core.vocabulary import Calibration, EventType, TransferDecision
 from tests.core.oracle import Reading
 
 
@@ -65,42 +65,43 @@ TestCases = OurMachine.TestCase
 class CountingMachine(OurMachine):
     """Counts what it met, to see that nothing is out of its reach."""
 
-    events: ClassVar[Counter[str]] = Counter()
-    codes: ClassVar[Counter[str]] = Counter()
-    ends: ClassVar[Counter[str]] = Counter()
+    met: ClassVar[Counter[str]] = Counter()
 
     def answered(self, arguments: Mapping[str, Any], answer: Mapping[str, Any], changed: Sequence[str]) -> None:
         super().answered(arguments, answer, changed)
-        self.codes[answer.get("code", "")] += 1
+        self.met[answer.get("code", "")] += 1
 
     def teardown(self) -> None:
         super().teardown()
         for case in self.cases():
-            self.events.update(event.type.value for event in self.seen[case.case_id].events)
-            if case.status is CaseStatus.CLOSED and case.closure is not None:
-                self.ends[case.closure.calibration.label.value] += 1
-                self.ends[case.closure.transfer.decision.value] += 1
+            self.met.update(event.type.value for event in self.seen[case.case_id].events)
+            if case.closure is not None:
+                self.met[case.closure.calibration.label.value] += 1
+                self.met[case.closure.transfer.decision.value] += 1
+
+
+A_FEW = settings(
+    max_examples=40,
+    stateful_step_count=50,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+EVERYWHERE = {
+    *(type_.value for type_ in PAYLOADS if type_ is not EventType.CASE_ADOPTED),  # begins elsewhere
+    *(label.value for label in Calibration),
+    *(decision.value for decision in TransferDecision if decision is not TransferDecision.REPEATED_PATTERN),
+    *("invalid_arguments", "mismatch_not_addressed", "not_repaired", "stale", "no_active_case", "session_has_case"),
+    *("probe_committed", "probe_executing", "probe_observed", "no_probe", "revision_conflict", "no_case"),
+}
 
 
 def test_the_machine_gets_everywhere() -> None:
-    """The machine meets every type of event, and the labels, decisions and refusals that matter."""
-    run_state_machine_as_test(
-        CountingMachine,
-        settings=settings(
-            max_examples=150,
-            stateful_step_count=50,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    assert set(CountingMachine.events) == {type_.value for type_ in PAYLOADS} - {EventType.CASE_ADOPTED.value}
-    assert {"hypothesis", "supported", "mixed", "none", "candidate", "explicit_user_correction"} <= set(
-        CountingMachine.ends
-    )
-    assert set(CountingMachine.codes) >= {
-        "", "invalid_arguments", "mismatch_not_addressed", "not_repaired", "stale", "probe_committed", "probe_executing",
-        "probe_observed", "no_probe", "no_active_case", "session_has_case", "revision_conflict", "no_case",
-    }  # fmt: skip
+    """The machine meets every type of event, and the labels, decisions and refusals that matter, within some hundred
+    runs."""
+    for _ in range(20):
+        run_state_machine_as_test(CountingMachine, settings=A_FEW)
+        if set(CountingMachine.met) >= EVERYWHERE:
+            break
+    assert not EVERYWHERE - set(CountingMachine.met)
