@@ -1,0 +1,100 @@
+"""Which session has which case."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness_core import bindings as rules
+from harness_core.bindings import UNBOUND, Binding
+from harness_core.errors import Refused
+from tests.core.desk import Desk
+
+
+def told(desk: Desk) -> dict[str, Binding]:
+    return rules.rebuilt(desk.cases.values())
+
+
+def test_a_session_without_a_history_has_nothing() -> None:
+    """An unknown session is bound to nothing."""
+    assert rules.of({}, "s1") == UNBOUND == Binding(seq=0, active=None, marked=None)
+
+
+def test_one_active_case() -> None:
+    """A session with an active case takes no other; one without takes any."""
+    rules.require_free({}, "s1", "c1")
+    for wanted in ("c1", "c2"):
+        with pytest.raises(Refused, match="already has the active case c1"):
+            rules.require_free({"s1": Binding(seq=1, active="c1")}, "s1", wanted)
+
+
+def test_settling_is_idempotent() -> None:
+    """Settling a case again changes nothing, whatever was settled in between."""
+    desk = Desk()
+    desk.open()
+    desk.pause_for_lifecycle("s1", "session_finalize", "")
+    desk.open("c2", "s2")
+    once = rules.settled(desk.bindings, desk.c1)
+    assert once == desk.bindings == rules.settled(once, desk.c1)
+
+
+def test_numbers_never_fall() -> None:
+    """A session's number stays where it was, also when an older state of a case is settled."""
+    desk = Desk()
+    desk.open()
+    old = desk.c1
+    desk.do("pause", reason="r")
+    high = Binding(seq=99)
+    assert rules.settled({"s1": high}, old)["s1"].seq == 99
+
+
+def test_bindings_are_rebuilt_from_the_cases() -> None:
+    """The Timelines of all cases amount to the bindings, in whatever order they are read."""
+    desk = Desk()
+    desk.open()
+    desk.pause_for_lifecycle("s1", "session_finalize", "")
+    desk.open("c2")
+    desk.open("c3", "s2")
+    desk.adopt_lineage("s3", ["s2", "s3"])
+    desk.open("c4", "s2")
+    desk.pause_for_lifecycle("s2", "session_reset", "")
+    assert told(desk) == desk.bindings == rules.rebuilt(reversed(list(desk.cases.values())))
+    assert desk.bindings["s1"] == Binding(seq=3, active="c2")
+    assert desk.bindings["s2"].marked == "c4"
+    assert desk.bindings["s3"] == Binding(seq=1, active="c3")
+
+
+def test_they_survive_the_file() -> None:
+    """What is written to sessions.json reads as the same bindings; another schema reads as none."""
+    desk = Desk()
+    desk.open()
+    desk.pause_for_lifecycle("s1", "session_finalize", "")
+    written = json.loads(json.dumps(rules.to_mapping(desk.bindings)))
+    assert rules.from_mapping(written) == desk.bindings
+    assert rules.from_mapping({"schema_version": 1, "sessions": {"s1": 3}}) is None
+
+
+LINEAGE = ["s1", "s2", "s3"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "session", "heir"),
+    [
+        ({}, "s2", None),
+        ({"s1": Binding(active="c1")}, "s2", "c1"),
+        ({"s1": Binding(active="c1")}, "s3", "c1"),
+        ({"s1": Binding(active="c1")}, "s1", None),
+        ({"s1": Binding(active="c1")}, "s9", None),
+        ({"s3": Binding(active="c1")}, "s2", None),
+        ({"s1": Binding(active="c1"), "s2": Binding(active="c2")}, "s2", None),
+        ({"s1": Binding(marked="c1")}, "s2", "c1"),
+        ({"s1": Binding(marked="c1"), "s2": Binding(marked="c2")}, "s3", "c2"),
+        ({"s1": Binding(active="c1"), "s2": Binding(marked="c2")}, "s3", "c1"),
+        ({"s1": Binding(active="c1"), "s2": Binding(active="c2")}, "s3", "c2"),
+    ],
+)
+def test_a_child_inherits_from_its_ancestors(bound: dict[str, Binding], session: str, heir: str | None) -> None:
+    """The nearest ancestor's active case goes to the child, else the nearest live pause; a descendant's never does,
+    and a child with a case of its own inherits nothing."""
+    assert rules.heir_of(bound, LINEAGE, session) == heir
