@@ -186,7 +186,7 @@ class CaseFiles(Generic[S]):
         if old is not None:
             head, data = old.head, old.data
             findings += [old.finding] if old.finding else []
-        if head is not None and head.count and log is None and not findings:
+        if head is not None and head.count and log is None and not (findings or data):
             problem = f"it is missing, yet case.md acknowledges {head.count} records"
             findings.append(Finding("log_missing", LOG, problem))
 
@@ -260,9 +260,11 @@ class CaseFiles(Generic[S]):
             try:
                 if not position.legacy:
                     state = self.fold(state, found.records[done:upto])
-                elif old is not None and old.state is not None and not verdict.findings:
+                elif verdict.findings:
+                    pass  # what a broken case.md says is not believed
+                elif old is not None and old.state is not None and old.head.count == position.count:
                     state = self.codec.adopt(self.folder.name, old.state, found.records[:upto], position)
-                elif not verdict.findings:
+                else:
                     return Snapshot(), Snapshot(), Finding("projection_lost", PROJECTION, _NOWHERE_ELSE)
             except Damaged as error:
                 return Snapshot(), Snapshot(), Finding(error.code, error.where or LOG, str(error))
@@ -281,7 +283,7 @@ class CaseFiles(Generic[S]):
             return None
 
 
-_NOWHERE_ELSE = "release 1.2.0 kept the case nowhere else, and it is not there"
+_NOWHERE_ELSE = "the log goes on beyond it, and release 1.2.0 kept the case nowhere else"
 
 
 def encode_projection(text: str) -> bytes:

@@ -313,8 +313,9 @@ def _head_check(
         return Check("head", Verdict.OK), ("an open that never happened left its folder",)
     if head is None:
         first = framed[0] if framed else ""
-        size = first["transition"].get("size") if isinstance(first, dict) else None
-        if "missing" in fault and (size is None or len(framed) <= size):
+        old = legacy_fsck.is_old(first)
+        size = first["transition"].get("size") if isinstance(first, dict) and not old else None
+        if not old and "missing" in fault and (size is None or len(framed) <= size):
             return Check("head", Verdict.OK), ("an open was never acknowledged",)
         return Check("head", Verdict.VIOLATED, (fault,)), ()
     if isinstance(log, str):
@@ -330,8 +331,9 @@ def _head_check(
         return Check("head", Verdict.VIOLATED, ("the head lies in the middle of a transition",)), ()
     beyond = framed[head.count :]
     whole = [r for r in beyond if isinstance(r, dict)]
-    later = {r.get("transition", {}).get("number") for r in whole} - {place.get("number", 0) + 1}
-    if later:
+    new = [r for r in whole if not legacy_fsck.is_old(r)]
+    later = {r["transition"].get("number") for r in new} - {place.get("number", 0) + 1}
+    if later or any(legacy_fsck.STATE in r["payload"] for r in whole if r not in new):
         return Check("head", Verdict.VIOLATED, ("the log goes on by more than one transition: case.md is old",)), ()
     untidy = ["a transition beyond the head was not acknowledged"] if beyond or tail else []
     return Check("head", Verdict.OK), tuple(untidy)

@@ -213,8 +213,8 @@ class Writer(Generic[S]):
         self._commit(seen.pending + sealed.data, seen.written)
         with reporting(f"acknowledging a transition of {name}", written="yes"):
             write_durably(self._disk, files.projection, projection)
-            if seen.position.legacy:
-                self._drop_settled(seen.pending)
+            if seen.journal is not None:
+                self._drop_journal()
             stats = self._disk.stat(files.log), self._disk.stat(files.projection)
         digest = seen.digest.copy()
         digest.update(sealed.data)
@@ -308,8 +308,11 @@ class Writer(Generic[S]):
             return
         pending = legacy.read_pending(found[0], self._files.folder.name)
         if isinstance(pending, legacy.Pending) and pending.records[-1]["hash"].encode() in data:
-            self._disk.unlink(self._files.journal)
-            self._disk.sync_folder(self._files.journal.parent)
+            self._drop_journal()
+
+    def _drop_journal(self) -> None:
+        self._disk.unlink(self._files.journal)
+        self._disk.sync_folder(self._files.journal.parent)
 
     def _keep(self, tail: bytes) -> None:
         """Keep a tail that never happened beside the log, durably, before it is cut."""

@@ -205,7 +205,7 @@ class Portfolio:
             )
 
     def _unverified(self, case_id: str, found: Report[Audited]) -> View:
-        """What ``case.md`` says, where no record can be believed, named as what it is."""
+        """What ``case.md`` says, where no state can be believed, named as what it is."""
         if not found.findings:
             raise no_case(case_id)
         marks = findings_of(found, ())
@@ -213,13 +213,18 @@ class Portfolio:
         if block is None:
             raise damaged(case_id, found)
         shown = {name: value for name, value in block.content.items() if name != "integrity"}
-        reason = f"Timeline integrity failure: {marks.timeline or marks.snapshot}"
+        lost = "no record is left to hold it against"
+        timeline = {"valid": False, "event_count": 0, "error": marks.timeline}
+        reason = f"Timeline integrity failure: {marks.timeline}"
+        if not marks.timeline:  # of release 1.2.0, which kept the case nowhere else
+            timeline = {"valid": True, "event_count": found.snapshot.count}
+            reason = f"case snapshot integrity failure: {marks.snapshot}"
         replay = {
             "usable": False,
             "reason": reason,
             "problems": [reason],
-            "timeline": {"valid": False, "event_count": 0, "error": marks.timeline},
-            "case_snapshot": {"valid": False, "error": "no record is left to hold it against"},
+            "timeline": timeline,
+            "case_snapshot": {"valid": False, "error": marks.snapshot or lost},
             "artifacts": {"valid": True, "errors": []},
             "accounting": {},
             "violations": [],
