@@ -73,6 +73,18 @@ def settled(bindings: Bindings, case: Case) -> dict[str, Binding]:
     return after
 
 
+def freed(bindings: Bindings, case_id: str) -> dict[str, Binding]:
+    """The bindings without a case that is gone.  Idempotent; high-waters stay."""
+    return {
+        session_id: replaced(
+            binding,
+            active=None if binding.active == case_id else binding.active,
+            marked=None if binding.marked == case_id else binding.marked,
+        )
+        for session_id, binding in bindings.items()
+    }
+
+
 def rebuilt(cases: Iterable[Case], least: Mapping[str, int] = MappingProxyType({})) -> dict[str, Binding]:
     """The bindings that a whole portfolio amounts to, whatever the order of its cases.
 

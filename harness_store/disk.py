@@ -18,7 +18,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NoReturn, Protocol
 
 from attrs import frozen
 
@@ -213,6 +213,53 @@ class PosixDisk:
 
     def unlock(self, fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+class ReadOnlyDisk:
+    """Another disk, of which no byte is changed: whatever would is refused before it comes there.
+
+    Locks on files that are there can be had: they keep writers away while one looks a second time.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self.close = disk.close
+        self.read = disk.read
+        self.stat = disk.stat
+        self.fstat = disk.fstat
+        self.listdir = disk.listdir
+        self.try_lock = disk.try_lock
+        self.unlock = disk.unlock
+
+    def open(self, path: Path, *, write: bool = False) -> int:
+        return self._refuse(path) if write else self._disk.open(path)
+
+    def create(self, path: Path) -> int:
+        return self._refuse(path)
+
+    def write(self, fd: int, data: bytes, offset: int) -> None:
+        self._refuse()
+
+    def truncate(self, fd: int, size: int) -> None:
+        self._refuse()
+
+    def sync(self, fd: int) -> None:
+        self._refuse()
+
+    def sync_folder(self, path: Path) -> None:
+        self._refuse(path)
+
+    def replace(self, source: Path, target: Path) -> None:
+        self._refuse(target)
+
+    def mkdir(self, path: Path) -> None:
+        self._refuse(path)
+
+    def unlink(self, path: Path) -> None:
+        self._refuse(path)
+
+    def _refuse(self, path: Path | None = None) -> NoReturn:
+        raise OSError(errno.EROFS, "The store was opened read-only", str(path or ""))
 
 
 def _stat_of(raw: os.stat_result) -> Stat:

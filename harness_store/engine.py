@@ -13,19 +13,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from attrs import asdict
+
 from harness_core.arguments import MODEL_TOOL, PROBE_TOOL
 from harness_core.errors import HarnessError
 from harness_core.probes import Correlation
 from harness_core.vocabulary import Lifecycle
 
-from .disk import Disk, PosixDisk
+from .aside import Aside
+from .disk import Disk, PosixDisk, ReadOnlyDisk
 from .execution import Execution
 from .executions import Executions
 from .layout import Layout, create_store, name_format, read_format
 from .legacy_boundaries import Boundaries
 from .logs import log
 from .portfolio import Portfolio
+from .quarantine import Quarantine
 from .registry import Registry
+from .repair import Repair, Repairs
 from .sessions import LIFECYCLE_WAIT, Sessions
 from .sessions_file import SessionsFile
 from .tools import GENERATION, Tools
@@ -40,7 +45,8 @@ class Harness:
 
     ``root``: the folder of the store; nothing is made there before the first write.  ``wait``: seconds that a tool call
     waits for a lock.  ``clock``: gives the time, ISO 8601 with an offset.  ``disk``: the port to the file system, by
-    default the real one.
+    default the real one.  ``read_only``: no byte of the store is changed; ``list``, ``show`` and replay work and writes
+    raise ``Unavailable(code="not_permitted")``.  So it is by itself where the operating system permits no writing.
 
     Raises ``Unavailable(code="platform")`` where POSIX file locks are missing, ``Damaged(code="newer_format")`` for a
     store that a newer release wrote.
@@ -53,12 +59,24 @@ class Harness:
         wait: float = TOOL_WAIT,
         clock: Callable[[], str] | None = None,
         disk: Disk | None = None,
+        read_only: bool = False,
     ) -> None:
         self.root = Path(root)
         disk, layout = disk or PosixDisk(), Layout(self.root)
+        if read_only:
+            disk = ReadOnlyDisk(disk)
         read_format(disk, self.root)
         self._cases = Portfolio(disk, layout)
-        registry = Registry(SessionsFile(disk, self.root), self._cases.now, self._cases.readable)
+        aside = Aside(disk, layout)
+        registry = Registry(
+            SessionsFile(disk, self.root),
+            self._cases.now,
+            self._cases.readable,
+            aside,
+        )
+        self._quarantine = Quarantine(disk, layout, aside, self._cases, registry)
+        self._repairs = Repairs(disk, layout, self._cases, registry)
+        self._wait = wait
         written_by = f"epistemic-harness {GENERATION}"
         transitions = Transitions(
             self._cases, registry, clock or _utc_now, wait, lambda: name_format(disk, self.root, written_by)
@@ -133,6 +151,33 @@ class Harness:
     def timeline(self, case_id: str) -> list[dict[str, Any]]:
         """The records of a case's log, as far as they can be believed, oldest first.  Raises as ``replay``."""
         return [dict(record) for record in self._cases.records(case_id)]
+
+    # --- upkeep ---
+
+    def quarantine(self, case_id: str) -> dict[str, Any]:
+        """Move a case aside and free its sessions: ``case_id``, the ``folder`` it lies in by now, the sessions ``freed``.
+
+        Every byte of it stays.  Raises ``Refused`` (``no_case``, ``still_running``), ``Unavailable``.
+        """
+        return asdict(self._quarantine.move(case_id, self._wait))
+
+    def export(self, case_id: str) -> bytes:
+        """A case as one tar file, sound or damaged, which ``fsck`` verifies anywhere.  Changes nothing.
+
+        Raises ``Refused(code="no_case")``, ``Unavailable``.
+        """
+        return self._cases.export(case_id)
+
+    def repairs(self, case_id: str | None = None) -> tuple[Repair, ...]:
+        """What could be made good in the store, or in one case of it.  Changes nothing.  Raises ``Unavailable``."""
+        return self._repairs.plan(case_id)
+
+    def repair(self, planned: Repair) -> bool:
+        """Do one of ``repairs()`` and nothing else; false where it is no longer called for.
+
+        Raises ``Damaged``, ``Unavailable``.
+        """
+        return self._repairs.carry_out(planned, self._wait)
 
     # --- real actions ---
 

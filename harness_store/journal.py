@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 from harness_core.errors import Damaged, Fault, Refused, Unavailable
 
 from . import legacy
-from .case_files import CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection, head_of
+from .case_files import LOG, PROJECTION, CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection, head_of
 from .disk import Disk, make_folder, opened, read_file, reporting, unavailable, write_durably
 from .heads import Head
 from .locks import FileLock, Hold
@@ -90,6 +90,11 @@ class Journal(Generic[S]):
             examined = self._examine_twice()
         return Report(examined.acknowledged, examined.verdict.findings)
 
+    def examine(self) -> Examined[S]:
+        """What ``verify`` found, with the log and the judgement behind it.  Raises ``Unavailable`` like ``read``."""
+        with reporting(f"examining {self.name}"):
+            return self._examine_twice()
+
     def records(self) -> Sequence[Mapping[str, Any]]:
         """The records of the log, as far as they can be believed.  Raises ``Unavailable`` when the disk fails."""
         with reporting(f"reading {self.name}"):
@@ -106,6 +111,17 @@ class Journal(Generic[S]):
         with reporting(f"reading {self.name}"), contextlib.suppress(Damaged):
             return self._files.fold(None, self._files.records())
         return None
+
+    @contextlib.contextmanager
+    def still(self, wait: float) -> Iterator[None]:
+        """Keep writers away for the length of a block, and change nothing: where there is no lock file there is none."""
+        try:
+            hold = self._lock.acquire(wait, create=False)
+        except FileNotFoundError:
+            yield
+            return
+        with hold:
+            yield
 
     @contextlib.contextmanager
     def lock(self, wait: float | None = None) -> Iterator[Writer[S]]:
@@ -232,6 +248,19 @@ class Writer(Generic[S]):
             self._disk.sync_folder(self._files.folder)
         return True
 
+    def replace_projection(self, data: bytes) -> None:
+        """Put ``data`` in the place of ``case.md``, and keep what is there as ``case.md.replaced-N``.  For repair only.
+
+        Raises ``Unavailable``.
+        """
+        self._check()
+        with reporting(f"making the projection of {self._journal.name} anew"):
+            found = read_file(self._disk, self._files.projection)
+            if found is not None:
+                self._keep(f"{PROJECTION}.replaced", found[0])
+            write_durably(self._disk, self._files.projection, data)
+        self._journal._seen = None
+
     @property
     def _mark(self) -> Path:
         return self._files.folder / MARK
@@ -282,7 +311,8 @@ class Writer(Generic[S]):
         files, disk = self._files, self._disk
         acknowledged, sound = examined.verdict.acknowledged, examined.verdict.sound
         if examined.verdict.tail:
-            self._keep(examined.data[sound.end :])
+            kept = self._keep(f"{LOG}.broken", tail := examined.data[sound.end :])
+            log.warning("tail_cut", case=files.folder.name, bytes=len(tail), kept=kept)
         if examined.seen.log is not None:
             with opened(disk, files.log, write=True) as fd:
                 if examined.verdict.tail:
@@ -314,21 +344,21 @@ class Writer(Generic[S]):
         self._disk.unlink(self._files.journal)
         self._disk.sync_folder(self._files.journal.parent)
 
-    def _keep(self, tail: bytes) -> None:
-        """Keep a tail that never happened beside the log, durably, before it is cut."""
+    def _keep(self, name: str, data: bytes) -> str:
+        """Keep bytes beside the log under a fresh name, durably, before they are cut or replaced; the name."""
         number, fd = 0, None
         while fd is None:
             number += 1
-            path = self._files.log.with_name(f"{self._files.log.name}.broken-{number}")
+            path = self._files.folder / f"{name}-{number}"
             with contextlib.suppress(FileExistsError):
                 fd = self._disk.create(path)
         try:
-            self._disk.write(fd, tail, 0)
+            self._disk.write(fd, data, 0)
             self._disk.sync(fd)
         finally:
             self._disk.close(fd)
         self._disk.sync_folder(self._files.folder)
-        log.warning("tail_cut", case=self._files.folder.name, bytes=len(tail), kept=path.name)
+        return path.name
 
     def _make_log(self) -> None:
         # Its name is durable before its first bytes are: then the sync of the log alone commits, here as always.

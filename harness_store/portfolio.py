@@ -26,12 +26,15 @@ from . import artifacts
 from .case_files import PROJECTION
 from .codec import Audited, CaseCodec
 from .disk import Disk, Stat, make_folder, read_file, reporting, write_undurably
+from .export import export
 from .heads import Block, read_block
 from .journal import Journal, Report
 from .layout import Layout
 from .logs import log
 from .projection import render
 
+EXPORT_WAIT = 10.0
+"""Seconds that an export waits for a writer of its case."""
 MOST_LESSONS = 3
 """Lessons that are retrieved by themselves (seed, "Closure and transfer")."""
 
@@ -239,6 +242,12 @@ class Portfolio:
                 return None
         read = read_block(found[0].decode("utf-8", "replace")) if found else None
         return read if isinstance(read, Block) else None
+
+    def export(self, case_id: str) -> bytes:
+        """The case as a tar file (see ``export``), while its writers are kept away.  Raises ``Unavailable``."""
+        self.require(case_id)
+        with reporting(f"exporting case {case_id}"), self.journal(case_id).still(EXPORT_WAIT):
+            return export(self._disk, self._layout.case(case_id), case_id)
 
     def artifact_faults(self, case: Case, *, thorough: bool = True) -> tuple[str, ...]:
         """What is wrong with the kept observations of a case, one sentence each.

@@ -13,10 +13,21 @@ from collections.abc import Callable, Iterable, Iterator
 from attrs import frozen
 from cattrs import BaseValidationError
 
-from harness_core.bindings import Binding, Bindings, from_mapping, legacy_numbers, of, rebuilt, settled, to_mapping
+from harness_core.bindings import (
+    Binding,
+    Bindings,
+    freed,
+    from_mapping,
+    legacy_numbers,
+    of,
+    rebuilt,
+    settled,
+    to_mapping,
+)
 from harness_core.case import Case
-from harness_core.errors import Damaged
+from harness_core.errors import Damaged, Unavailable
 
+from .aside import Aside
 from .heads import Head
 from .logs import log
 from .sessions_file import Intent, Loaded, SessionsFile, Signature, SlotState
@@ -25,6 +36,7 @@ CaseNow = Callable[[str], Case | None]
 """A case as it now is, by its id: ``None`` where it is not there, ``Damaged`` where it cannot be believed."""
 Portfolio = Callable[[], Iterable[Case]]
 """Every case that can be read, the readable part of damaged ones included."""
+_READ_ANYHOW = frozenset({"not_permitted", "disk_full", "io_error"})
 
 
 @frozen
@@ -57,10 +69,11 @@ class Held:
 class Registry:
     """The bindings of a store.  Safe to share among threads."""
 
-    def __init__(self, sessions: SessionsFile, case_now: CaseNow, portfolio: Portfolio) -> None:
+    def __init__(self, sessions: SessionsFile, case_now: CaseNow, portfolio: Portfolio, aside: Aside) -> None:
         self._sessions = sessions
         self._case_now = case_now
         self._portfolio = portfolio
+        self._aside = aside
         self._cached: tuple[Signature, Bindings] | None = None
 
     def binding(self, session_id: str, wait: float | None) -> Binding:
@@ -76,8 +89,14 @@ class Registry:
         loaded = self._sessions.load()
         found = self._found(loaded)
         if found is None:
-            with self.hold(wait) as held:
-                return held.bindings
+            try:
+                with self.hold(wait) as held:
+                    return held.bindings
+            except Unavailable as error:
+                if error.code not in _READ_ANYHOW:
+                    raise
+                # A store that cannot be written to is still read; what a dead process left stays to be settled.
+                return self._rebuilt(loaded)
         self._cached = (loaded.signature, found)
         return found
 
@@ -103,8 +122,35 @@ class Registry:
         """
         untouched = loaded.state is SlotState.EMPTY and _parsed(loaded) in (None, {})
         if untouched:
-            return rebuilt(self._portfolio(), legacy_numbers(loaded.mapping))
+            return self._rebuilt(loaded)
         return _parsed(loaded) if loaded.settled else None
+
+    def _rebuilt(self, loaded: Loaded) -> Bindings:
+        """What the Timelines amount to.  Numbers that only ``sessions.json`` or a case moved aside knows do not fall."""
+        least = dict(legacy_numbers(loaded.mapping))
+        for session_id, binding in (_parsed(loaded) or {}).items():
+            least[session_id] = max(binding.seq, least.get(session_id, 0))
+        for session_id, seq in self._aside.high_waters().items():
+            least[session_id] = max(seq, least.get(session_id, 0))
+        return rebuilt(self._portfolio(), least)
+
+    def differs(self) -> bool:
+        """Whether the bindings are not what the Timelines amount to, settled or not.  Changes nothing."""
+        loaded = self._sessions.load()
+        if not loaded.settled and loaded.state is not SlotState.EMPTY:
+            return True
+        have, want = self._found(loaded) or {}, self._rebuilt(loaded)
+        return any(of(have, session_id) != of(want, session_id) for session_id in {*have, *want})
+
+    def rebuild(self, wait: float | None) -> None:
+        """Make ``sessions.json`` anew from the Timelines, whatever it says.  For repair only."""
+        with self._sessions.lock.acquire(wait):
+            self._write_settled(self._rebuilt(self._sessions.load()))
+
+    def _write_settled(self, after: Bindings) -> None:
+        self._aside.make_durable()
+        written = self._sessions.write(to_mapping(after), written="no")
+        self._sessions.write_intent(Intent.settled(written.sha256))
 
     def _settle(self, loaded: Loaded) -> Bindings:
         """Bring ``sessions.json`` up to the Timelines, durably, before the intent slot is overwritten."""
@@ -115,9 +161,8 @@ class Registry:
             after = self._after(before, loaded.intent)
         else:
             log.warning("bindings_rebuilt", state=loaded.state.name)
-            after = rebuilt(self._portfolio(), legacy_numbers(loaded.mapping))
-        written = self._sessions.write(to_mapping(after), written="no")
-        self._sessions.write_intent(Intent.settled(written.sha256))
+            after = self._rebuilt(loaded)
+        self._write_settled(after)
         return after
 
     def _after(self, before: Bindings, intent: Intent) -> Bindings:
@@ -129,7 +174,7 @@ class Registry:
             # Its sessions stay bound to it, so that they meet the damage instead of an empty desk.
             log.warning("damaged_case_keeps_its_sessions", case=intent.case_id, error=str(error))
             return {**before, **{s: _bound(of(before, s), intent.case_id) for s in intent.sessions}}
-        return before if case is None else settled(before, case)
+        return freed(before, intent.case_id) if case is None else settled(before, case)
 
 
 def _bound(binding: Binding, case_id: str) -> Binding:
