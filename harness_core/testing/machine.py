@@ -40,19 +40,12 @@ from harness_core.testing.requests import (
     revisions,
     sound_arguments,
 )
-from harness_core.testing.values import SECRET, Arguments, Known, texts, tool_arguments
+from harness_core.testing.values import RESULTS, SECRET, Arguments, Known, texts, tool_arguments
 from harness_core.vocabulary import CaseStatus, Lifecycle, ProbeStatus, Provenance, ResultStatus
 from harness_core.wire import canonical_json
 
 SESSIONS = ("s1", "s2", "s3")
 CASES = ("c1", "c2", "c3", "c4")
-RESULTS: tuple[Any, ...] = (
-    "all is well",
-    {"error": "no such file"},
-    {"found": 3},
-    f"it says {SECRET}",
-    "word " * 3000,
-)
 
 
 @frozen

@@ -35,6 +35,15 @@ SENTENCES = (
     f"the token is {SECRET}",
 )
 
+RESULTS: tuple[JSON, ...] = (
+    "all is well",
+    {"error": "no such file"},
+    {"found": 3},
+    f"it says {SECRET}",
+    "word " * 3000,
+)
+"""What ordinary tools return: text, an error, a value, a planted secret, something long."""
+
 
 @frozen
 class Known:

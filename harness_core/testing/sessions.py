@@ -1,0 +1,109 @@
+"""Strategies for whole sessions: everything that a model and its host do with one case, from its opening on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+from hypothesis import strategies as st
+
+from harness_core.arguments import MODEL_TOOL, PROBE_TOOL
+from harness_core.case import Case
+from harness_core.events import Event
+from harness_core.testing.adapters import Adapter
+from harness_core.testing.memory import Memory
+from harness_core.testing.requests import (
+    closures,
+    commits,
+    comparisons,
+    openings,
+    reasoned,
+    recordings,
+    repairs,
+    revisions,
+)
+from harness_core.testing.values import RESULTS, Arguments, Known
+from harness_core.vocabulary import CaseStatus, ProbeStatus
+
+
+@frozen
+class Call:
+    """A call of one of the two tools."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@frozen
+class Action:
+    """An ordinary tool call: what it returns, and what else is shown of that."""
+
+    tool_name: str
+    args: Mapping[str, Any]
+    result: Any
+    display: Any = None
+
+
+Script = Sequence[Call | Action]
+
+
+def play(script: Script, adapter: Adapter, session_id: str = "s1") -> None:
+    """Do what the script says, in order; refusals are passed over."""
+    for part in script:
+        if isinstance(part, Call):
+            adapter.tool(part.tool, part.arguments, session_id)
+            continue
+        with adapter.execution(session_id, part.tool_name, part.args) as execution:
+            execution.observed(part.result)
+            if part.display is not None:
+                execution.exposed(part.display)
+
+
+@st.composite
+def sessions(draw: st.DrawFn, *, case_id: str = "c1", longest: int = 14) -> Script:
+    """A session with one case: opened, worked on in up to ``longest`` steps that mostly fit, and perhaps closed."""
+    memory = Memory()
+    script: list[Call | Action] = [Call(MODEL_TOOL, draw(openings(case_id)))]
+    play(script, memory)
+    for _ in range(draw(st.integers(0, longest))):
+        case = memory.cases[case_id]
+        if case.status is not CaseStatus.ACTIVE:
+            break
+        part = draw(_next(case))
+        script.append(part)
+        play([part], memory)
+    return tuple(script)
+
+
+def timelines(*, longest: int = 14) -> st.SearchStrategy[tuple[Event, ...]]:
+    """The events of one case that such a session left."""
+
+    def events(script: Script) -> tuple[Event, ...]:
+        memory = Memory()
+        play(script, memory)
+        return tuple(memory.events["c1"])
+
+    return sessions(longest=longest).map(events)
+
+
+def _next(case: Case) -> st.SearchStrategy[Call | Action]:
+    probe = case.pending_probe
+    if probe is not None and probe.status is ProbeStatus.COMMITTED:
+        shown = st.sampled_from((None, None, *RESULTS))
+        looking = st.builds(Action, st.just(probe.tool_name), st.just(probe.tool_args), st.sampled_from(RESULTS), shown)
+        return st.one_of(looking, looking, looking, _call(PROBE_TOOL, reasoned("discard")))
+    if probe is not None:
+        compared = _call(PROBE_TOOL, comparisons(case, probe))
+        return st.one_of(compared, compared, compared, _call(PROBE_TOOL, reasoned("discard")))
+    if case.stale:
+        return st.one_of(_call(MODEL_TOOL, repairs(case)), _call(MODEL_TOOL, recordings()))
+    known = Known.of(case)
+    committed = _call(PROBE_TOOL, commits(known))
+    revised = _call(MODEL_TOOL, revisions(known))
+    closed = _call(MODEL_TOOL, closures(case))
+    return st.one_of(committed, committed, revised, revised, _call(MODEL_TOOL, recordings()), closed)
+
+
+def _call(tool: str, arguments: st.SearchStrategy[Arguments]) -> st.SearchStrategy[Call]:
+    return arguments.map(lambda sent: Call(tool, sent))
