@@ -155,7 +155,7 @@ class Harness:
     # --- upkeep ---
 
     def quarantine(self, case_id: str) -> dict[str, Any]:
-        """Move a case aside and free its sessions: ``case_id``, the ``folder`` it lies in by now, the sessions ``freed``.
+        """Move a case aside and free its sessions: ``case_id``, its ``folder`` by now, the sessions ``freed``.
 
         Every byte of it stays.  Raises ``Refused`` (``no_case``, ``still_running``), ``Unavailable``.
         """

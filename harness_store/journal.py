@@ -114,7 +114,7 @@ class Journal(Generic[S]):
 
     @contextlib.contextmanager
     def still(self, wait: float) -> Iterator[None]:
-        """Keep writers away for the length of a block, and change nothing: where there is no lock file there is none."""
+        """Keep writers away for the length of a block, and change nothing: without a lock file there are none."""
         try:
             hold = self._lock.acquire(wait, create=False)
         except FileNotFoundError:

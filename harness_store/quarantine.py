@@ -1,8 +1,8 @@
 """Moving a case aside: its folder is renamed within ``cases``, and the sessions that had it are free.
 
-``cases/<id>`` becomes ``cases/<id>.quarantined-<N>``, which no case id can name.  Every byte of it stays as it was, so it
-can be looked into, checked, exported, and put back by renaming it.  The rename is the tombstone: a case that is not there
-binds nobody, so whoever settles an intent that a dead process left for it frees its sessions.
+``cases/<id>`` becomes ``cases/<id>.quarantined-<N>``, which no case id can name.  Every byte of it stays as it was, so
+it can be looked into, checked, exported, and put back by renaming it.  The rename is the tombstone: a case that is not
+there binds nobody, so whoever settles an intent that a dead process left for it frees its sessions.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Registry:
         return _parsed(loaded) if loaded.settled else None
 
     def _rebuilt(self, loaded: Loaded) -> Bindings:
-        """What the Timelines amount to.  Numbers that only ``sessions.json`` or a case moved aside knows do not fall."""
+        """What the Timelines amount to; numbers that only ``sessions.json`` or a case moved aside knows do not fall."""
         least = dict(legacy_numbers(loaded.mapping))
         for session_id, binding in (_parsed(loaded) or {}).items():
             least[session_id] = max(binding.seq, least.get(session_id, 0))

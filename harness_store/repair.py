@@ -96,7 +96,7 @@ class Repairs:
             count = self._whole(case_id).count
             if count:
                 why = "; ".join(finding.problem for finding in verdict.findings)
-                does = f"make it anew from the {count} records of the log, all of which hold; keep the one there is ({why})"
+                does = f"make it anew from the {count} records of the log, which all hold; keep the one there is ({why})"
                 yield Repair(Kind.PROJECT, case_id, PROJECTION, does)
 
     def _whole(self, case_id: str) -> Head:
