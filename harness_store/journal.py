@@ -195,10 +195,14 @@ class Writer(Generic[S]):
 
     def verify(self) -> Report[S]:
         """``Journal.verify`` under the lock."""
-        self._check()
-        with reporting(f"verifying {self._journal.name}"):
-            examined = self._files.examine()
+        examined = self.examine()
         return Report(examined.acknowledged, examined.verdict.findings)
+
+    def examine(self) -> Examined[S]:
+        """``Journal.examine`` under the lock."""
+        self._check()
+        with reporting(f"examining {self._journal.name}"):
+            return self._files.examine()
 
     def append(self, records: Sequence[Mapping[str, Any]]) -> Snapshot[S]:
         """Write one transition and return when it is acknowledged.

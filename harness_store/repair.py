@@ -15,8 +15,8 @@ from attrs import frozen
 
 from harness_core.errors import Damaged
 
-from .case_files import PROJECTION, encode_projection
-from .codec import CaseCodec
+from .case_files import PROJECTION, Examined, encode_projection
+from .codec import Audited, CaseCodec
 from .disk import Disk, make_folder, read_file, reporting, write_undurably
 from .heads import Block, Head, read_block
 from .journal import MARK
@@ -84,7 +84,8 @@ class Repairs:
             marked = self._disk.stat(folder / MARK) is not None
         if marked:
             yield Repair(Kind.UNMARK, case_id, MARK, "let the case be written to again; the disk must be sound by now")
-        verdict = self._cases.journal(case_id).examine().verdict
+        examined = self._cases.journal(case_id).examine()
+        verdict = examined.verdict
         if not verdict.findings:
             beyond = verdict.sound.count - verdict.acknowledged.count
             done = [f"acknowledge {beyond} records that were written and not acknowledged"] if beyond else []
@@ -93,15 +94,14 @@ class Repairs:
                 yield Repair(Kind.SETTLE, case_id, "events.jsonl", "; ".join(done))
             yield from self._of_archive(case_id, folder)
         elif all(finding.where == PROJECTION for finding in verdict.findings):
-            count = self._whole(case_id).count
+            count = self._whole(case_id, examined).count
             if count:
                 why = "; ".join(finding.problem for finding in verdict.findings)
-                does = f"make it anew from the {count} records of the log, which all hold; keep the one there is ({why})"
+                does = f"make it anew from the {count} records of the log, which all hold; keep what is there ({why})"
                 yield Repair(Kind.PROJECT, case_id, PROJECTION, does)
 
-    def _whole(self, case_id: str) -> Head:
+    def _whole(self, case_id: str, examined: Examined[Audited]) -> Head:
         """The head at the end of a log that holds to its last byte; an empty one where it does not."""
-        examined = self._cases.journal(case_id).examine()
         found = scan(examined.data)
         means = self._cases.journal(case_id).furthest() is not None
         if found.stop is not None or found.end.legacy or not means:
@@ -155,7 +155,7 @@ class Repairs:
         case_id = _case_of(repair)
         journal = self._cases.journal(case_id)
         with journal.lock(wait) as writer:
-            head, state = self._whole(case_id), journal.furthest()
+            head, state = self._whole(case_id, writer.examine()), journal.furthest()
             if not head.count or state is None:
                 raise Damaged(f"case {case_id}: the log does not hold", code="record_broken", where="events.jsonl")
             writer.replace_projection(encode_projection(CaseCodec(case_id).project(state, head)))
