@@ -35,11 +35,10 @@ from harness_core.events import (
     ProbeStarted,
 )
 from harness_core.moment import Moment
-from harness_core.probes import PredictedOutcome, Probe, StoredResult
+from harness_core.probes import MATCH_STATUS, PredictedOutcome, Probe, StoredResult
 from harness_core.rules import ALLOWED, require
 from harness_core.staleness import spread
 from harness_core.vocabulary import (
-    ArgumentMatch,
     AuthorityDomain,
     BeliefChange,
     Boundary,
@@ -224,9 +223,6 @@ def expose(case: Case, command: Expose, moment: Moment) -> Sequence[Payload]:
             tool_call_id=(probe.execution and probe.execution.tool_call_id) or None,
         )
     ]
-
-
-MATCH_STATUS = {True: ArgumentMatch.MATCHED, False: ArgumentMatch.MISMATCHED, None: ArgumentMatch.UNKNOWN}
 
 
 def compare(case: Case, command: Compare, moment: Moment) -> Sequence[Payload]:

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 from attrs import evolve, frozen
 
-from harness_core.authority import CITABLE, CLASS_OF, compatible
+from harness_core.authority import (
+    ASKING_TOOLS,
+    CITABLE,
+    CLASS_OF,
+    DELEGATING_TOOLS,
+    LIMITED_SCOPES,
+    OWN_TOOLS,
+    AuthorityClass,
+    compatible,
+)
 from harness_core.beliefs import is_event, structural_faults
 from harness_core.calibration import calibrate
 from harness_core.case import Case
@@ -28,17 +37,21 @@ from harness_core.events import (
     SessionMigrated,
     event_id,
 )
+from harness_core.evidence import Evidence
 from harness_core.evolution import stands_before
 from harness_core.model import Claim
+from harness_core.probes import MATCH_STATUS
 from harness_core.rules import ALLOWED, objection
 from harness_core.staleness import spread, unrepaired
 from harness_core.vocabulary import (
+    AuthorityDomain,
     Calibration,
     CaseStatus,
     EpistemicStatus,
     EventType,
     Outcome,
     ProbeStatus,
+    TransferDecision,
 )
 
 
@@ -301,12 +314,54 @@ def bound_claims_are_as_committed(step: Step) -> Iterator[str]:
 
 
 def drift_is_explained(step: Step) -> Iterator[str]:
-    """Arguments that were not, or not knowably, the committed ones have a reason."""
+    """A comparison tells whether the executed arguments were the committed ones; where not, or not knowably, why."""
+    payload, before = step.event.payload, step.before
+    if not isinstance(payload, ProbeCompared) or before is None or before.pending_probe is None:
+        return
+    match = before.pending_probe.execution_args_match_commitment
+    if (payload.execution_args_match_commitment, payload.argument_match_status) != (match, MATCH_STATUS[match]):
+        yield f"the comparison says {payload.argument_match_status.value}, the execution {MATCH_STATUS[match].value}"
+    if match is not True and not payload.argument_drift_reason:
+        yield "the argument drift has no reason"
+
+
+def predictions_are_whole(step: Step) -> Iterator[str]:
+    """A commitment predicts something, says what would count against the belief, and names a tool that looks at the
+    world: the user for what only the user can say, and never a delegation or a tool of the harness."""
     payload = step.event.payload
-    if isinstance(payload, ProbeCompared):
-        drifted = payload.execution_args_match_commitment is not True
-        if drifted and not payload.argument_drift_reason:
-            yield "the argument drift has no reason"
+    if not isinstance(payload, ProbeCommitted):
+        return
+    probe = payload.probe
+    if not (probe.unknown_or_goal and probe.predicted_outcomes and probe.would_change_belief):
+        yield f"{probe.probe_id} predicts nothing"
+    if probe.tool_name in DELEGATING_TOOLS | OWN_TOOLS:
+        yield f"{probe.tool_name} is no look at the world"
+    if probe.tool_name in ASKING_TOOLS and CLASS_OF[probe.authority_domain] is not AuthorityClass.USER:
+        yield f"{probe.tool_name} asks the user, and {probe.authority_domain.value} is not the user's"
+
+
+def sources_are_described(step: Step) -> Iterator[str]:
+    """Evidence of an external source states its role and how much was inspected and, where limited, what was not."""
+    payload = step.event.payload
+    told = payload.evidence if isinstance(payload, ProbeCompared) else payload
+    if not isinstance(told, Evidence) or told.authority_domain is not AuthorityDomain.EXTERNAL_SOURCE:
+        return
+    if told.source_role is None or told.access_scope is None:
+        yield "an external source does not say what it is"
+    if told.access_scope in LIMITED_SCOPES and not told.limitation:
+        yield f"{told.access_scope} access does not say what it leaves open"
+
+
+def comparisons_keep_authority(step: Step) -> Iterator[str]:
+    """A comparison is of its probe's authority, and so is the evidence that it describes."""
+    payload, before = step.event.payload, step.before
+    if not isinstance(payload, ProbeCompared) or before is None or before.pending_probe is None:
+        return
+    domain = before.pending_probe.authority_domain
+    if payload.authority_domain is not domain:
+        yield f"the comparison is of {payload.authority_domain.value}, its probe of {domain.value}"
+    if payload.evidence is not None and not compatible(domain, [payload.evidence.authority_domain]):
+        yield f"the comparison describes {payload.evidence.authority_domain.value}, its probe is of {domain.value}"
 
 
 def calibration_is_derived(step: Step) -> Iterator[str]:
@@ -315,6 +370,26 @@ def calibration_is_derived(step: Step) -> Iterator[str]:
         derived = calibrate(step.before.model, step.before.citations)
         if step.event.payload.calibration != derived:
             yield f"the closure says {step.event.payload.calibration.label.value}, the Timeline {derived.label.value}"
+
+
+def lessons_have_their_ground(step: Step) -> Iterator[str]:
+    """A lesson has its words and scope, and cites its own case, the user's word for it, or two cases that repeat it."""
+    payload, before = step.event.payload, step.before
+    if not isinstance(payload, CaseClosed) or before is None or payload.transfer.decision is TransferDecision.NONE:
+        return
+    transfer = payload.transfer
+    cases, events = frozenset(transfer.evidence_case_ids or ()), transfer.evidence_event_ids or ()
+    if not (transfer.lesson and transfer.scope and transfer.calibration):
+        yield "the lesson lacks its words, its scope or its calibration"
+    if transfer.decision is TransferDecision.REPEATED_PATTERN:
+        if len(cases) < 2:
+            yield "the pattern is not repeated"
+    elif cases != {before.case_id}:
+        yield f"the lesson cites {sorted(cases)}"
+    if transfer.decision is TransferDecision.EXPLICIT_USER_CORRECTION:
+        cited = [before.citations.get(e) for e in events]
+        if not cited or any(c is None or CLASS_OF[c.authority_domain] is not AuthorityClass.USER for c in cited):
+            yield f"the correction cites {list(events)}, which is not all the user's word"
 
 
 STATE_INVARIANTS: tuple[StateCheck, ...] = (
@@ -343,7 +418,11 @@ STEP_INVARIANTS: tuple[StepCheck, ...] = (
     probes_keep_their_identity,
     bound_claims_are_as_committed,
     drift_is_explained,
+    predictions_are_whole,
+    sources_are_described,
+    comparisons_keep_authority,
     calibration_is_derived,
+    lessons_have_their_ground,
 )
 INVARIANTS: tuple[StateCheck | StepCheck, ...] = (*STATE_INVARIANTS, *STEP_INVARIANTS)
 

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from harness_core.model import Claim
 from harness_core.vocabulary import (
+    ArgumentMatch,
     AuthorityDomain,
     Boundary,
     ProbeStatus,
@@ -19,6 +20,12 @@ from harness_core.vocabulary import (
 )
 
 COMMITMENT_SCHEME = "hmac-sha256-v1"
+# What it is called that executed arguments were, or were not, or cannot be told to be the committed ones.
+MATCH_STATUS: Mapping[bool | None, ArgumentMatch] = {
+    True: ArgumentMatch.MATCHED,
+    False: ArgumentMatch.MISMATCHED,
+    None: ArgumentMatch.UNKNOWN,
+}
 
 
 @frozen(kw_only=True)
