@@ -155,13 +155,11 @@ class Registry:
     def _settle(self, loaded: Loaded) -> Bindings:
         """Bring ``sessions.json`` up to the Timelines, durably, before the intent slot is overwritten."""
         before = _parsed(loaded)
-        if before is not None and loaded.state is SlotState.BROKEN:
-            after = before  # nothing had followed the intent that was cut short
-        elif before is not None and loaded.state is SlotState.BEFORE and loaded.intent is not None:
-            after = self._after(before, loaded.intent)
-        else:
+        if before is None or loaded.state not in (SlotState.BROKEN, SlotState.BEFORE):
             log.warning("bindings_rebuilt", state=loaded.state.name)
-            after = self._rebuilt(loaded)
+            before = self._rebuilt(loaded)
+        # Its transition may be written and not acknowledged.  After an intent that was cut short nothing had followed.
+        after = before if loaded.intent is None else self._after(before, loaded.intent)
         self._write_settled(after)
         return after
 
