@@ -18,6 +18,7 @@ from .lineage import Lineage
 from .log import log
 from .profiles import Profiles
 from .settings import DEFAULT_CHARS
+from .turns import Turns
 
 __all__ = ["GENERATION", "register"]
 
@@ -52,7 +53,7 @@ def is_innermost(ctx: Any, middleware: Callable[..., Any]) -> bool:
 
 def register(ctx: Any) -> None:
     """Register everything with a Hermes plugin context.  No file is touched before a tool or hook needs one."""
-    profiles, lineage, version = Profiles(), Lineage(), running_version()
+    profiles, lineage, turns, version = Profiles(), Lineage(), Turns(), running_version()
     for name, schema in TOOLS.items():
         ctx.register_tool(
             name=name,
@@ -63,9 +64,11 @@ def register(ctx: Any) -> None:
         )
 
     capture = Capture(
-        profiles, lineage, version=version, innermost=lambda: is_innermost(ctx, capture.on_tool_execution)
+        profiles, lineage, turns, version=version, innermost=lambda: is_innermost(ctx, capture.on_tool_execution)
     )
-    hooks = LifecycleHooks(profiles, lineage, configured=lambda: ctx.get_config("injection_max_chars", DEFAULT_CHARS))
+    hooks = LifecycleHooks(
+        profiles, lineage, turns, configured=lambda: ctx.get_config("injection_max_chars", DEFAULT_CHARS)
+    )
     ctx.register_middleware("tool_execution", capture.on_tool_execution)
     ctx.register_hook("pre_llm_call", hooks.on_pre_llm_call)
     ctx.register_hook("post_tool_call", capture.on_post_tool_call)

@@ -7,8 +7,10 @@ One middleware surrounds every tool call; two hooks observe what the host hands 
 2. the input of ``transform_tool_result`` inside the scope, or
 3. what the middleware itself gets back, or the exception that came instead.
 
-Which of them is proven to be the handler's own result is for ``hosts.PROVEN`` to say.  Both hooks return None
-always, and the middleware returns what it got: nothing here changes, repeats or loses a result.
+Which of them is proven to be the handler's own result is for ``hosts.PROVEN`` to say.  A host that gives a call up
+while its worker goes on says so from outside of the scope; that ends the scope, and what the worker brings later is
+dropped.  Both hooks return None always, and the middleware returns what it got: nothing here changes, repeats or loses
+a result.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from harness_core.schemas import TOOLS
 from harness_core.vocabulary import Boundary, Provenance, ResultStatus
 from harness_store import Execution
 
-from .hosts import STATUS, is_proven
+from .hosts import GIVEN_UP, STATUS, is_proven
 from .lineage import Lineage
 from .log import harmless
 from .profiles import Profiles
+from .turns import Turns
 
 IDS = ("session_id", "task_id", "turn_id", "api_request_id", "tool_call_id")
 
@@ -51,10 +54,19 @@ class Scope:
     def hear(self, boundary: Boundary, result: Any, status: Any) -> None:
         """Record what a hook was handed.  ``status`` is the host's word, absent on hosts that send none."""
         self.heard = True
-        if self._proven(boundary, status_given=bool(status)):
-            self._native(boundary, result, STATUS.get(str(status)) if status else None)
+        ended = STATUS.get(str(status)) if status else None
+        if ended in NOT_RUN:  # the host's own words, in place of a result
+            self._unproven(boundary, result, ended)
+        elif self._proven(boundary, status_given=bool(status)):
+            self._native(boundary, result, ended)
         else:
             self._unproven(boundary, result)
+
+    def given_up(self, result: Any, status: Any) -> None:
+        """The host gave the call up: record that, and let go of the action whose worker may still run."""
+        self.open = False
+        self.hear(Boundary.POST_TOOL_CALL, result, status)
+        self.end()
 
     @harmless
     def returned(self, result: Any) -> None:
@@ -92,21 +104,31 @@ class Scope:
         self.execution.observed(result, boundary=boundary, provenance=Provenance.UNKNOWN, status=status)
 
 
+NOT_RUN = frozenset({ResultStatus.BLOCKED, ResultStatus.INTERRUPTED})
+"""How a call ends of which the host has no result of the handler's."""
+
 SCOPE: ContextVar[Scope | None] = ContextVar("epistemic_harness_scope", default=None)
+
+CALLER: ContextVar[str] = ContextVar("epistemic_harness_caller", default="")
+"""The session of the tool call around: calls that a tool makes itself (``execute_code``) come without one."""
 
 
 class Capture:
     """The middleware and the two observing hooks of one registration.
 
-    ``version`` is the host's (``hosts.running_version``); ``innermost`` answers whether our middleware is the last
-    one before the handler.
+    ``turns`` tells a session's own calls from those of a fork of its agent.  ``version`` is the host's
+    (``hosts.running_version``); ``innermost`` answers whether our middleware is the last one before the handler.
     """
 
-    def __init__(self, profiles: Profiles, lineage: Lineage, *, version: str, innermost: Callable[[], bool]) -> None:
+    def __init__(
+        self, profiles: Profiles, lineage: Lineage, turns: Turns, *, version: str, innermost: Callable[[], bool]
+    ) -> None:
         self._profiles = profiles
         self._lineage = lineage
+        self._turns = turns
         self._version = version
         self._innermost = innermost
+        self._open: dict[tuple[str, ...], Scope] = {}
 
     def on_tool_execution(self, *, tool_name: str, args: Any, next_call: Callable[[Any], Any], **ids: Any) -> Any:
         """Run the call exactly once and give back what it gave, recording it where it is a committed probe.
@@ -117,13 +139,28 @@ class Capture:
         """
         if not callable(next_call):  # an isolated plugin host hands over a stand-in; raising lets the host go on alone
             raise TypeError("next_call cannot be called: tool_execution does not work in this kind of plugin host")
-        scope = None if tool_name in TOOLS else self._begin(tool_name, args, ids)
-        if scope is None:
-            return next_call(args)
+        session_id = self._session(ids)
+        caller = CALLER.set(session_id)
+        try:
+            scope = self._begin(tool_name, args, session_id, ids) if session_id and tool_name not in TOOLS else None
+            return next_call(args) if scope is None else self._inside(scope, args, next_call)
+        finally:
+            CALLER.reset(caller)
+
+    def _session(self, ids: dict[str, Any]) -> str:
+        """The session that a call belongs to; empty where it is nobody's, or that of a fork of the session's agent."""
+        session_id = str(ids.get("session_id") or "")
+        if not session_id:
+            return CALLER.get()
+        return "" if self._turns.is_foreign(session_id, str(ids.get("turn_id") or "")) else session_id
+
+    def _inside(self, scope: Scope, args: Any, next_call: Callable[[Any], Any]) -> Any:
+        """The call itself, in its scope."""
         if scope.execution.blocked is not None:
             scope.end()
             return scope.execution.blocked
         token = SCOPE.set(scope)
+        self._open[scope.key] = scope
         try:
             result = next_call(args)
         except BaseException as error:
@@ -134,14 +171,12 @@ class Capture:
             return result
         finally:
             SCOPE.reset(token)
+            self._open.pop(scope.key, None)
             scope.end()
 
     @harmless
-    def _begin(self, tool_name: str, args: Any, ids: dict[str, Any]) -> Scope | None:
+    def _begin(self, tool_name: str, args: Any, session_id: str, ids: dict[str, Any]) -> Scope | None:
         """The scope of a call that has something to record or to refuse, else None."""
-        session_id = str(ids.get("session_id") or "")
-        if not session_id:
-            return None
         harness = self._profiles.harness()
         self._lineage.at_call(harness, session_id)
         execution = harness.execution(
@@ -173,11 +208,18 @@ class Capture:
         """Hear the host offer a result for rewriting; it is never rewritten here."""
         self._hear(Boundary.TRANSFORM_TOOL_RESULT_INPUT, tool_name, args, result, status, ids)
 
-    @staticmethod
-    def _hear(boundary: Boundary, tool_name: str, args: Any, result: Any, status: Any, ids: dict[str, Any]) -> None:
+    def _hear(
+        self, boundary: Boundary, tool_name: str, args: Any, result: Any, status: Any, ids: dict[str, Any]
+    ) -> None:
         scope = SCOPE.get()
-        # A nested, replayed, late or rewritten call is not the one that was committed: it is left alone.
-        if scope is None or not scope.open or scope.key != correlation(tool_name, ids) or scope.args != args:
+        if scope is None:
+            if not self._open or status not in GIVEN_UP:
+                return
+            scope = self._open.get(correlation(tool_name, ids))
+            if scope is not None and scope.open and not scope.heard and scope.args == args:
+                scope.given_up(result, status)
             return
-        if not scope.heard:
-            scope.hear(boundary, result, status)
+        # A nested, replayed, late or rewritten call is not the one that was committed: it is left alone.
+        if not scope.open or scope.heard or scope.key != correlation(tool_name, ids) or scope.args != args:
+            return
+        scope.hear(boundary, result, status)

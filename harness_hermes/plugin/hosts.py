@@ -1,7 +1,7 @@
 """Where each host really hands over a handler's result: the one table of proven capture boundaries.
 
 A capture counts as proven (``native_handler_result``) only where a row of ``PROVEN`` says so for the running host's
-version, and behind every row stands a contract test on that host (tests/hermes/test_boundaries.py).  Any other
+version, and behind every row stands a contract test on that host (tests/hermes/test_host_order.py).  Any other
 capture is recorded all the same, with provenance ``unknown``.
 """
 
@@ -44,25 +44,30 @@ class Row:
         )
 
 
+BATCH = Row(Boundary.POST_TOOL_CALL, "parallel batch: the hook fires inside the execution, before any rewriting")
+ALONE = Row(
+    Boundary.TRANSFORM_TOOL_RESULT_INPUT,
+    "one registry tool at a time: every callback of the hook is handed the same untransformed result",
+    needs_status=True,
+)
+
+
+def _inline(*tools: str) -> Row:
+    return Row(
+        Boundary.MIDDLEWARE_RETURN,
+        "tools the agent runs itself: the hooks fire later, the innermost middleware gets the raw result",
+        tools=frozenset(tools),
+        needs_innermost=True,
+    )
+
+
 PROVEN: Mapping[str, tuple[Row, ...]] = MappingProxyType(
     {
         NO_HERMES: (
             Row(Boundary.POST_TOOL_CALL, "the hook fires inside the execution, with what the handler returned"),
         ),
-        "0.22.2": (
-            Row(Boundary.POST_TOOL_CALL, "parallel batch: the hook fires inside the execution, before any rewriting"),
-            Row(
-                Boundary.TRANSFORM_TOOL_RESULT_INPUT,
-                "one registry tool at a time: every callback of the hook is handed the same untransformed result",
-                needs_status=True,
-            ),
-            Row(
-                Boundary.MIDDLEWARE_RETURN,
-                "tools the agent runs itself: both hooks fire later, the innermost middleware gets the raw result",
-                tools=frozenset({"clarify", "memory", "todo_list"}),
-                needs_innermost=True,
-            ),
-        ),
+        "0.21.0": (BATCH, ALONE, _inline("clarify", "memory", "todo")),
+        "0.22.2": (BATCH, ALONE, _inline("clarify", "memory", "todo_list")),
     }
 )
 
@@ -76,6 +81,9 @@ STATUS: Mapping[str, ResultStatus] = MappingProxyType(
     }
 )
 """The host's word for how a call ended, and ours."""
+
+GIVEN_UP = frozenset({"cancelled", "timeout"})
+"""The host's words for a call that it no longer waits for, although its worker may still run."""
 
 
 def running_version() -> str:

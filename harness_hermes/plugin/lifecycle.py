@@ -13,21 +13,29 @@ from .lineage import Lineage
 from .log import harmless, log
 from .profiles import Profiles
 from .settings import ceiling
+from .turns import Turns
 
 
 class LifecycleHooks:
     """The hooks of one registration.  ``configured`` gives the present ``injection_max_chars`` setting."""
 
-    def __init__(self, profiles: Profiles, lineage: Lineage, *, configured: Callable[[], Any]) -> None:
+    def __init__(self, profiles: Profiles, lineage: Lineage, turns: Turns, *, configured: Callable[[], Any]) -> None:
         self._profiles = profiles
         self._lineage = lineage
+        self._turns = turns
         self._configured = configured
 
     @harmless
-    def on_pre_llm_call(self, *, session_id: str | None = None, **_: Any) -> dict[str, str] | None:
-        """Give the turn its active case: a compressed ancestor's moves here, a host-paused one wakes up."""
-        if not session_id:
+    def on_pre_llm_call(
+        self, *, session_id: str | None = None, turn_id: Any = None, parent_session_id: Any = None, **_: Any
+    ) -> dict[str, str] | None:
+        """Give the turn its active case: a compressed ancestor's moves here, a host-paused one wakes up.
+
+        A session that is its own parent is a fork of its agent (0.22 announces none of those): it is told nothing.
+        """
+        if not session_id or parent_session_id == session_id:
             return None
+        self._turns.begin(session_id, str(turn_id or ""))
         harness = self._profiles.harness()
         self._lineage.at_turn(harness, session_id)
         self._wake(harness, session_id)

@@ -12,11 +12,13 @@ from typing import Any
 
 from attrs import field, frozen
 
-from harness_hermes.agent import environment, find, profile_in
+from harness_hermes.agent import Hermes, HermesMissing, environment, find, profile_in
 from harness_hermes.demo.run import settings
 from harness_hermes.demo.scripted import Call, Player, ScriptedModel, since_last_user
 from harness_hermes.installer import install
 from harness_store import Harness
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SPY = """
 import contextvars, json, os, pathlib
@@ -47,7 +49,7 @@ def register(ctx):
 
 REWRITER = """
 def rewrite(tool_name="", result=None, **kw):
-    return "REWRITTEN" if tool_name in ("read_file", "clarify", "memory", "todo_list") else None
+    return "REWRITTEN" if tool_name in ("read_file", "clarify", "memory", "todo_list", "todo") else None
 def register(ctx):
     ctx.register_hook("transform_tool_result", rewrite)
 """
@@ -66,6 +68,20 @@ def register(ctx):
         kw["next_call"](kw["args"]) if kw["tool_name"] != "clarify" else "MEDDLED")
 """
 """A plugin whose middleware answers in the tool's place."""
+
+
+def hosts() -> dict[str, Hermes | None]:
+    """The hosts that the tests know, by version; ``None`` where one is not installed.
+
+    0.22.2 stands beside this Python.  A second one cannot: 0.21 has an environment of its own within this one's folder,
+    which the test command of README.md makes.
+    """
+    older = Path(sys.prefix) / "hermes-0.21" / "bin" / "hermes"
+    try:
+        beside: Hermes | None = find()
+    except HermesMissing:
+        beside = None
+    return {"0.22.2": beside, "0.21.0": Hermes(older) if older.exists() else None}
 
 
 def bridged(name: str, arguments: Mapping[str, Any]) -> Call:
@@ -130,14 +146,14 @@ class Profile:
         text = json.dumps({**settings(url), **self.extra, "plugins": plugins})
         (self.hermes_home / "config.yaml").write_text(text, encoding="utf-8")
 
-    def run(self, player: Player, *, prompt: str = "please look", session: str = "") -> Run:
+    def run(self, player: Player, *, prompt: str = "please look", session: str = "", host: Hermes | None = None) -> Run:
         """Let the model of this script talk to a real one-shot Hermes; ``session`` continues an earlier one."""
         spied = self.hermes_home / "spy.jsonl"
         spied.unlink(missing_ok=True)
         with ScriptedModel(player) as model:
             self._configure(model.url)
             resume = ("--resume", session) if session else ()
-            done = find().run("-z", prompt, *resume, home=self.home)
+            done = (host or find()).run("-z", prompt, *resume, home=self.home)
         assert not model.failures, model.failures
         lines = spied.read_text(encoding="utf-8").splitlines() if spied.exists() else []
         return Run(model.requests, done.stdout, done.stderr, done.returncode, [json.loads(line) for line in lines])
@@ -161,6 +177,21 @@ class Profile:
         path = self.home / name
         path.write_text(text, encoding="utf-8")
         return path
+
+    def inside(self, scene: str, *, host: Hermes | None = None, **arguments: Any) -> Any:
+        """Play a scene ("module:function") inside a real Hermes (by default the one beside this Python)."""
+        done = subprocess.run(
+            [(host or find()).interpreter(), "-m", "tests.hermes.inside", scene, json.dumps(arguments)],
+            cwd=ROOT,
+            env={**environment(self.home), "PYTHONPATH": str(ROOT), "TERMINAL_CWD": str(self.home)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=250,
+            check=False,
+        )
+        assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        return json.loads(done.stdout.splitlines()[-1])
 
     def python(self, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python code inside this profile, in a process of its own."""

@@ -1,0 +1,74 @@
+"""The tables of docs/hermes.md that come from real runs.
+
+``python -m tests.hermes.tables`` walks every path on each host that is installed and writes them anew.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness_hermes.agent import Hermes
+from tests.hermes.host import ROOT, Profile, hosts
+from tests.hermes.paths import OTHER
+
+DOCUMENT = ROOT / "docs" / "hermes.md"
+NOTHING = "nothing; the probe stays committed"
+SHORT = {"native_handler_result": "proven", "unknown": "unknown"}
+
+
+def walked(home: Path, host: Hermes) -> dict[str, str]:
+    """Walk every path on a host; for each what was recorded, as a cell of the table."""
+    rows = Profile(home, plugins={"a-other": OTHER}).inside("tests.hermes.paths:walk_all", host=host)
+    return {row["path"]: cell(row) for row in rows}
+
+
+def cell(row: Mapping[str, Any]) -> str:
+    """What is recorded on a path: boundary, provenance, status, and what else differs."""
+    if not row["observations"]:
+        return NOTHING
+    more = "; the display beside it" if row["exposed"] else ""
+    drift = "; drift recorded" if row["args"] is False else ""
+    return f"`{row['boundary']}`, {SHORT[row['provenance']]}, {row['status']}{drift}{more}"
+
+
+def section(name: str) -> str:
+    """The text between the marks with this name in the document."""
+    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert found, name
+    return found[1]
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
+    return "\n".join(lines).replace("| --- | --- ", "|---|---").replace("|---| --- ", "|---|---") + "\n"
+
+
+def column(name: str, head: str) -> dict[str, str]:
+    """One column of a table of the document, by the first one."""
+    lines = [[each.strip() for each in line.strip("|").split(" | ")] for line in section(name).strip().splitlines()]
+    at = lines[0].index(head)
+    return {line[0]: line[at] for line in lines[2:]}
+
+
+def main() -> None:
+    """Write the tables anew."""
+    found = {}
+    for version, host in hosts().items():
+        assert host is not None, version
+        with tempfile.TemporaryDirectory() as scratch:
+            found[version] = walked(Path(scratch) / "home", host)
+    (first, *_) = found.values()
+    rows = [[path, *(cells[path] for cells in found.values())] for path in first]
+    text = DOCUMENT.read_text(encoding="utf-8")
+    new = f"<!-- paths -->\n{table(['path', *found], rows)}<!-- /paths -->"
+    text = re.sub(r"<!-- paths -->\n.*?<!-- /paths -->", lambda _: new, text, flags=re.DOTALL)
+    DOCUMENT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
