@@ -31,6 +31,7 @@ from harness_core.events import (
     ModelRevised,
     ProbeCommitted,
     ProbeCompared,
+    ProbeDiscarded,
     ProbeExposed,
     ProbeObserved,
     ProbeStarted,
@@ -279,16 +280,17 @@ def mismatch_spreads(step: Step) -> Iterator[str]:
 
 
 def probes_keep_their_identity(step: Step) -> Iterator[str]:
-    """Everything that happens to a probe names the pending probe, and a comparison its observation."""
+    """What happens to a probe names the pending probe; a comparison, a display and a discard its observation."""
     payload, before = step.event.payload, step.before
     if before is None:
         return
     pending = before.pending_probe
-    if isinstance(payload, ProbeStarted | ProbeObserved | ProbeExposed | ProbeCompared):
+    if isinstance(payload, ProbeStarted | ProbeObserved | ProbeExposed | ProbeCompared | ProbeDiscarded):
         if pending is None or payload.probe_id != pending.probe_id:
             yield f"{payload.probe_id} is not the pending probe"
-        elif isinstance(payload, ProbeCompared) and payload.observation_event_id != pending.observation_event_id:
-            yield f"{payload.observation_event_id} is not the observation of {pending.probe_id}"
+        elif isinstance(payload, ProbeCompared | ProbeDiscarded):
+            if payload.observation_event_id != pending.observation_event_id:
+                yield f"{payload.observation_event_id} is not the observation of {pending.probe_id}"
         elif isinstance(payload, ProbeExposed) and payload.supersedes_event_id != pending.observation_event_id:
             yield f"the exposure supersedes {payload.supersedes_event_id}"
     if isinstance(payload, ProbeCommitted) and payload.probe.probe_id != f"PR{before.probe_count + 1:06d}":
