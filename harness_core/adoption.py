@@ -23,6 +23,7 @@ from harness_core.events import (
     CaseAdopted,
     Event,
     EvidenceRecorded,
+    InitialObservation,
     Payload,
     ProbeCompared,
     ProbeDiscarded,
@@ -190,17 +191,12 @@ def _folded(case_id: str, records: Iterable[Record]) -> Case:
     return case
 
 
+def _initial(payload: Record) -> Payload:
+    return _of({"initial_ref": "", **payload}, InitialObservation)
+
+
 def _evidence(payload: Record) -> Payload:
-    told = _of(payload, Evidence)
-    return EvidenceRecorded(
-        summary=told.summary,
-        source_ref=told.source_ref,
-        authority_domain=told.authority_domain,
-        source_role=told.source_role,
-        access_scope=told.access_scope,
-        locator=told.locator,
-        limitation=told.limitation,
-    )
+    return _of(payload, EvidenceRecorded)
 
 
 def _status(payload: Record, *names: str) -> ResultStatus:
@@ -272,7 +268,7 @@ def _discarded(payload: Record) -> Payload:
 
 
 _READERS = {
-    EventType.INITIAL_OBSERVATION: _evidence,
+    EventType.INITIAL_OBSERVATION: _initial,
     EventType.EVIDENCE_RECORDED: _evidence,
     EventType.PROBE_OBSERVED: _observed,
     EventType.PROBE_EXPOSED: _exposed,
