@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import StrEnum
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
@@ -224,10 +225,14 @@ def _fields_of(converter: Converter, cls: Any) -> Hook:
         if not isinstance(value, Mapping):
             needed = ", ".join(f.name for f in attrs.fields(cls) if f.default is attrs.NOTHING)
             raise Unfit(f"must be an object, not {kind_of(value)}", f"an object with {needed}")
-        made = plain(value, kind)
-        errors = [
-            _noted(Unfit(problem, send), AttributeValidationNote(name, name, str))
-            for name, problem, send in (check(made) if check else ())
+        made, errors = None, []
+        try:
+            made = plain(value, kind)
+        except ClassValidationError as error:
+            errors = list(error.exceptions)
+        found = check(_sound_part(converter, cls, value) if made is None else made) if check else ()
+        errors += [
+            _noted(Unfit(problem, send), AttributeValidationNote(name, name, str)) for name, problem, send in found
         ]
         if errors:
             raise ClassValidationError(cls.__name__, errors, cls)
@@ -236,14 +241,23 @@ def _fields_of(converter: Converter, cls: Any) -> Hook:
     return hook
 
 
-# --- rules that span the fields of one object: (field, problem, what to send) ---
+def _sound_part(converter: Converter, cls: Any, value: Mapping[str, Any]) -> Any:
+    """What is sound of an object, by field; None stands for what is missing or at fault."""
+    part = dict.fromkeys(get_type_hints(cls))
+    for name, kind in get_type_hints(cls).items():
+        with suppress(Unfit, BaseValidationError):
+            part[name] = converter.structure(value[name], kind) if name in value else None
+    return SimpleNamespace(**part)
+
+
+# --- rules that span the fields of one object: (field, problem, what to send); None stands for a field at fault ---
 
 Found = list[tuple[str, str, str]]
 
 
 def _external(draft: SourceDraft) -> Found:
     """What is recorded without a probe is an external source: the rest has to be observed, or said by the user."""
-    if draft.authority_domain is AuthorityDomain.EXTERNAL_SOURCE:
+    if draft.authority_domain in (AuthorityDomain.EXTERNAL_SOURCE, None):
         return _source(draft)
     problem = f"{draft.authority_domain.value} is not recorded by hand: commit a probe for it, clarify for the user's"
     return [("authority_domain", problem, AuthorityDomain.EXTERNAL_SOURCE.value)]
@@ -266,7 +280,7 @@ def _source(draft: SourceDraft | EvidenceDraft) -> Found:
 
 
 def _limit(request: List) -> Found:
-    if 1 <= request.limit <= LIST_LIMIT_MAX:
+    if request.limit is None or 1 <= request.limit <= LIST_LIMIT_MAX:
         return []
     return [("limit", f"the list limit {request.limit} is out of range", f"a whole number from 1 to {LIST_LIMIT_MAX}")]
 
@@ -278,11 +292,12 @@ def _as_of(request: Show) -> Found:
 
 
 def _some_evidence(request: RecordEvidence) -> Found:
-    return [] if request.evidence else [("evidence", "is empty", "at least one evidence object")]
+    return [("evidence", "is empty", "at least one evidence object")] if request.evidence == () else []
 
 
 def _some_outcome(request: Commit) -> Found:
-    return [] if request.predicted_outcomes else [("predicted_outcomes", "is empty", "at least one predicted outcome")]
+    empty = request.predicted_outcomes == ()
+    return [("predicted_outcomes", "is empty", "at least one predicted outcome")] if empty else []
 
 
 CHECKS: Mapping[type, Callable[[Any], Found]] = {
