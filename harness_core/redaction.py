@@ -131,8 +131,14 @@ _APART = (
 )
 
 
+# What each pattern cannot do without; most texts hold none of it and need not be searched.
+_NEEDS = ((_NAMED, ("=", ":", "%3D", "%3d")), (_FLAG, ("-",)))
+
+
 def _named(text: str) -> Iterator[Span]:
-    for pattern in (_NAMED, _FLAG):
+    for pattern, signs in _NEEDS:
+        if not any(sign in text for sign in signs):
+            continue
         at = 0
         while found := pattern.search(text, at):
             at = found.end()
@@ -141,7 +147,7 @@ def _named(text: str) -> Iterator[Span]:
             if guess and (span := _value(text, at, guess, found["join"])):
                 yield span
                 at = span[1]
-    for pattern in _APART:
+    for pattern in _APART if "name" in text or "</" in text else ():
         for found in pattern.finditer(text):
             guess = secret_name(found["name"])
             if guess and _discloses(guess, found["secret"], join=":", quoted=True, last=True):
@@ -169,14 +175,18 @@ def _value(text: str, at: int, guess: Guess, join: str) -> Span | None:
 # ---------------------------------------------------------------------------------------------------------- the spans
 
 
+_HINTS = tuple((hint, number) for number, kind in enumerate(KINDS) for hint in kind.hints)
+
+
 def _shaped(text: str) -> Iterator[Span]:
     lowered = text.lower()
-    for kind in KINDS:
-        if any(hint in lowered for hint in kind.hints):
-            group = "secret" if kind.pattern.groupindex else 0
-            for found in kind.pattern.finditer(text):
-                if not _STAND_IN.fullmatch(found[group]):
-                    yield found.span(group)
+    # One pass over a flat table: this is run over every text that is kept.
+    for number in sorted({number for hint, number in _HINTS if hint in lowered}):
+        kind = KINDS[number]
+        group = "secret" if kind.pattern.groupindex else 0
+        for found in kind.pattern.finditer(text):
+            if not _STAND_IN.fullmatch(found[group]):
+                yield found.span(group)
 
 
 def _spans(text: str) -> Iterator[Span]:
@@ -273,6 +283,8 @@ def redact_text(text: str, secrets: frozenset[str] = frozenset()) -> str:
 
 
 def _redacted(text: str, known: _Known) -> str:
+    if len(text) < SHORTEST_REPEATED:  # shorter than any secret with what gives it away: ids, words, most names
+        return text
     while (hidden := _hide(text, chain(_spans(text), known.spans(text)))) != text:
         text = hidden  # what is gone may have hidden an edge, or the end of a line
     return text
