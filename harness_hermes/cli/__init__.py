@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typer
 
-from . import cases, demo, doctor, plugin
+from . import cases, demo, doctor, fsck, plugin
 
 app = typer.Typer(
     name="epistemic-harness",
@@ -18,7 +18,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+cases.app.command("quarantine")(fsck.quarantine)
+cases.app.command("export")(fsck.export)
 app.add_typer(cases.app, name="case")
+app.command("fsck")(fsck.fsck)
 app.add_typer(plugin.app, name="plugin")
 app.command("doctor")(doctor.doctor)
 

@@ -27,7 +27,7 @@ OPERATOR = "command-line"
 @contextmanager
 def _open(root: Path | None, as_json: bool) -> Iterator[Harness]:
     with errors(as_json):
-        harness = Harness(root_of(root))
+        harness = Harness(root_of(root), read_only=True)
         try:
             yield harness
         finally:

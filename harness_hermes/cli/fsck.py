@@ -1,0 +1,145 @@
+"""``fsck``, ``case quarantine`` and ``case export``: checking a store down to its bytes, and putting it in order."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from attrs import asdict
+from rich.text import Text
+
+from harness_store import Harness
+from harness_store.disk import PosixDisk, reporting
+from harness_store.export import unpacked
+from harness_store.fsck import CaseReport, Check, StoreReport, Verdict, check_case, check_store
+from harness_store.repair import Repair
+
+from .cases import CaseId
+from .output import AsJson, Root, answer, console, errors, fail, root_of
+
+COLOURS = {Verdict.OK: "green", Verdict.VIOLATED: "red", Verdict.NOT_CHECKABLE: "yellow"}
+
+OneCase = Annotated[str | None, typer.Option("--case", help="Check only this case.", show_default=False)]
+Mend = Annotated[bool, typer.Option("--repair", help="Say what could be made good, and then do exactly that.")]
+Archive = Annotated[
+    Path | None, typer.Option("--export", help="Check a file that `case export` wrote instead.", show_default=False)
+]
+
+
+def fsck(
+    case: OneCase = None, repair: Mend = False, export: Archive = None, root: Root = None, as_json: AsJson = False
+) -> None:
+    """Check a store down to its bytes, with code of its own: one verdict for each of framing, chain, head, projections,
+    artifacts, invariants and bindings.
+
+    Without --repair nothing is changed and what could be made good is only named.  Exit status 1 where anything is
+    violated or could not be checked.
+    """
+    with errors(as_json, OSError, ValueError):
+        if export is not None:
+            if case is not None or repair:
+                fail("--export goes with neither --case nor --repair", as_json, "usage")
+            found, plan, done = _of_export(export), (), []
+        else:
+            where = root_of(root)
+            found = check_store(where, case)
+            if case is not None and not found.cases:
+                fail(f"there is no case {case} in {where}", as_json, "no_case")
+            plan = Harness(where, read_only=not repair).repairs(case) if found.cases else ()
+            done = list(_carried_out(where, plan)) if repair else []
+            found = check_store(where, case) if done else found
+    value = {
+        **_as_json(found),
+        "repairs": [{**asdict(planned), "done": planned in done} for planned in plan],
+        "sound": found.sound,
+    }
+    answer(value, as_json, lambda: _show(found, plan, done))
+    if not found.sound:
+        raise typer.Exit(1)
+
+
+def _of_export(archive: Path) -> StoreReport:
+    with tempfile.TemporaryDirectory() as scratch:
+        return StoreReport((check_case(unpacked(archive, Path(scratch))),), ())
+
+
+def _carried_out(root: Path, plan: Sequence[Repair]) -> Iterator[Repair]:
+    harness = Harness(root)
+    for planned in plan:
+        if harness.repair(planned):
+            yield planned
+
+
+def _as_json(found: StoreReport) -> dict[str, Any]:
+    return {
+        "cases": [
+            {
+                "case_id": report.case_id,
+                "sound": report.sound,
+                "checks": [asdict(check) for check in report.checks],
+                "untidy": report.untidy,
+            }
+            for report in found.cases
+        ],
+        "checks": [asdict(check) for check in found.checks],
+        "untidy": found.untidy,
+        "quarantined": found.aside,
+    }
+
+
+def _show(found: StoreReport, plan: Sequence[Repair], done: Sequence[Repair]) -> None:
+    for report in found.cases:
+        _show_case(report)
+    _show_checks("store", found.checks, found.untidy)
+    for name in found.aside:
+        console.print(f"{name}: moved aside, not checked")
+    for planned in plan:
+        said = "done" if planned in done else "no longer needed" if done else "could be repaired"
+        console.print(f"{said}: {planned.case_id or 'store'}, {planned.file}: {planned.does}")
+    console.print("everything holds" if found.sound else "not everything holds")
+
+
+def _show_case(report: CaseReport) -> None:
+    _show_checks(report.case_id, report.checks, report.untidy)
+
+
+def _show_checks(name: str, checks: Iterable[Check], untidy: Iterable[str]) -> None:
+    for check in checks:
+        verdict = (f"{check.verdict.value:<14}", COLOURS[check.verdict])
+        console.print(Text.assemble(f"{name}  ", verdict, check.name))
+        for reason in check.reasons:
+            console.print(f"    {reason}")
+    for remark in untidy:
+        console.print(f"{name}  untidy: {remark}")
+
+
+def quarantine(case_id: CaseId, root: Root = None, as_json: AsJson = False) -> None:
+    """Move a case aside and free its session.  Every byte of it stays, under another name beside the other cases."""
+    with errors(as_json):
+        moved = Harness(root_of(root)).quarantine(case_id)
+    freed = ", ".join(moved["freed"]) or "none"
+    answer(moved, as_json, lambda: console.print(f"{case_id} is now cases/{moved['folder']}; sessions freed: {freed}"))
+
+
+def export(
+    case_id: CaseId,
+    file: Annotated[Path, typer.Argument(help="The tar file to write; it must not be there yet.", show_default=False)],
+    root: Root = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one case, sound or damaged, into one file that `fsck --export` verifies anywhere."""
+    with errors(as_json):
+        data = Harness(root_of(root), read_only=True).export(case_id)
+        disk = PosixDisk()
+        with reporting(f"writing {file}"):
+            fd = disk.create(file)
+            try:
+                disk.write(fd, data, 0)
+                disk.sync(fd)
+            finally:
+                disk.close(fd)
+    value = {"case_id": case_id, "file": str(file), "bytes": len(data)}
+    answer(value, as_json, lambda: console.print(f"{case_id}: {len(data)} bytes in {file}"))
