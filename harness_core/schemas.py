@@ -20,12 +20,12 @@ from harness_core.vocabulary import ResponseDetail
 DESCRIPTIONS: Mapping[str, str] = {
     # The first sentence is all that a catalogue of deferred tools shows, cut at 60 characters.
     MODEL_TOOL: (
-        "Open, read, revise or close an epistemic case. Always send operation."
+        "Open, read, revise or close an epistemic case. The field operation is always needed."
         " open: case_id, top_unknown. record_evidence: evidence. revise: reason and new model fields. pause: reason."
         " resume: case_id. close: outcome, summary, transfer. show and list change nothing."
     ),
     PROBE_TOOL: (
-        "Commit a prediction before a tool call, then compare. Always send operation."
+        "Commit a prediction before a tool call, then compare. The field operation is always needed."
         " commit: purpose, unknown_or_goal, tool_name, tool_args, predicted_outcomes, would_change_belief,"
         " why_this_action, authority_domain. Then call that tool by itself; the host records what it returns."
         " compare: disposition, rationale. discard, recover: reason."
