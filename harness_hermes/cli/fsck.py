@@ -11,10 +11,11 @@ import typer
 from attrs import asdict
 from rich.text import Text
 
+from harness_core.errors import HarnessError
 from harness_store import Harness
 from harness_store.disk import PosixDisk, reporting
 from harness_store.export import unpacked
-from harness_store.fsck import CaseReport, Check, StoreReport, Verdict, check_case, check_store
+from harness_store.fsck import Check, StoreReport, Verdict, check_case, check_store
 from harness_store.repair import Repair
 
 from .cases import CaseId
@@ -38,27 +39,35 @@ def fsck(
     Without --repair nothing is changed and what could be made good is only named.  Exit status 1 where anything is
     violated or could not be checked.
     """
+    if export is not None and (case is not None or repair):
+        fail("--export goes with neither --case nor --repair", as_json, "usage")
+    where, plan, done = root_of(root), tuple[Repair, ...](), list[Repair]()
     with errors(as_json, OSError, ValueError):
-        if export is not None:
-            if case is not None or repair:
-                fail("--export goes with neither --case nor --repair", as_json, "usage")
-            found, plan, done = _of_export(export), (), []
-        else:
-            where = root_of(root)
+        found = check_store(where, case) if export is None else _of_export(export)
+        if case is not None and not found.cases:
+            fail(f"there is no case {case} in {where}", as_json, "no_case")
+        if export is None and found.cases:
+            plan = _planned(where, case, strict=repair)
+        if not as_json:
+            _show(found, plan)
+        if repair and plan:
+            done.extend(_carried_out(where, plan))
             found = check_store(where, case)
-            if case is not None and not found.cases:
-                fail(f"there is no case {case} in {where}", as_json, "no_case")
-            plan = Harness(where, read_only=not repair).repairs(case) if found.cases else ()
-            done = list(_carried_out(where, plan)) if repair else []
-            found = check_store(where, case) if done else found
-    value = {
-        **_as_json(found),
-        "repairs": [{**asdict(planned), "done": planned in done} for planned in plan],
-        "sound": found.sound,
-    }
-    answer(value, as_json, lambda: _show(found, plan, done))
+    rows = [{**asdict(planned), "done": planned in done} for planned in plan]
+    value = {**_as_json(found), "repairs": rows, "sound": found.sound}
+    answer(value, as_json, lambda: _conclude(found, plan, done, repair))
     if not found.sound:
         raise typer.Exit(1)
+
+
+def _planned(root: Path, case: str | None, *, strict: bool) -> tuple[Repair, ...]:
+    """What could be made good.  A store that cannot be opened is checked all the same, unless it is to be repaired."""
+    try:
+        return Harness(root, read_only=True).repairs(case)
+    except HarnessError:
+        if strict:
+            raise
+        return ()
 
 
 def _of_export(archive: Path) -> StoreReport:
@@ -90,20 +99,25 @@ def _as_json(found: StoreReport) -> dict[str, Any]:
     }
 
 
-def _show(found: StoreReport, plan: Sequence[Repair], done: Sequence[Repair]) -> None:
+def _show(found: StoreReport, plan: Sequence[Repair]) -> None:
     for report in found.cases:
-        _show_case(report)
+        _show_checks(report.case_id, report.checks, report.untidy)
     _show_checks("store", found.checks, found.untidy)
     for name in found.aside:
         console.print(f"{name}: moved aside, not checked")
     for planned in plan:
-        said = "done" if planned in done else "no longer needed" if done else "could be repaired"
-        console.print(f"{said}: {planned.case_id or 'store'}, {planned.file}: {planned.does}")
+        console.print(f"can be repaired: {_line(planned)}")
+
+
+def _conclude(found: StoreReport, plan: Sequence[Repair], done: Sequence[Repair], repair: bool) -> None:
+    if repair:
+        for planned in plan:
+            console.print(f"{'repaired' if planned in done else 'no longer needed'}: {_line(planned)}")
     console.print("everything holds" if found.sound else "not everything holds")
 
 
-def _show_case(report: CaseReport) -> None:
-    _show_checks(report.case_id, report.checks, report.untidy)
+def _line(planned: Repair) -> str:
+    return f"{planned.case_id or 'store'}, {planned.file}: {planned.does}"
 
 
 def _show_checks(name: str, checks: Iterable[Check], untidy: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 
 from harness_core.errors import Damaged
 from harness_store import Harness
-from harness_store.fsck import CaseReport, Verdict, check_case
+from harness_store.fsck import CaseReport, Verdict, check_case, check_store
 from tests.store.golden import (
     ATTEMPTS,
     CASE,
@@ -240,9 +241,32 @@ def cell(damage: str, attempts: list[str]) -> str:
     return " / ".join(dict.fromkeys(tried(DAMAGES[damage], ATTEMPTS[name])[0] for name in attempts))
 
 
+def checked(damage: str) -> str:
+    with tempfile.TemporaryDirectory() as scratch:
+        report = check_store(place_files(DAMAGES[damage](GOLDEN.stages["idle"]), Path(scratch)))
+    checks = [*report.cases[0].checks, *report.checks]
+    wrong = [check.name for check in checks if check.verdict is Verdict.VIOLATED]
+    if wrong:
+        return f"violated: {', '.join(wrong)}"
+    untidy = [
+        *report.cases[0].untidy,
+        *report.untidy,
+        *(r for c in checks if c.verdict is not Verdict.OK for r in c.reasons),
+    ]
+    return f"said: {'; '.join(untidy)}" if untidy else "ok"
+
+
+def mended(damage: str) -> str:
+    disk = SimulatedDisk(volume_of(DAMAGES[damage](GOLDEN.stages["idle"])))
+    return ", ".join(f"{r.file}" for r in Process(disk).harness.repairs())
+
+
 def table() -> str:
-    head = ["damage", *GROUPS]
-    rows = [[damage, *(cell(damage, attempts) for attempts in GROUPS.values())] for damage in DAMAGES]
+    head = ["damage", *GROUPS, "fsck", "fsck --repair makes anew"]
+    rows = [
+        [damage, *(cell(damage, attempts) for attempts in GROUPS.values()), checked(damage), mended(damage)]
+        for damage in DAMAGES
+    ]
     return "".join(f"| {' | '.join(row)} |\n" for row in (head, ["---"] * len(head), *rows))
 
 
