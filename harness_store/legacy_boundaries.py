@@ -42,8 +42,8 @@ class Boundaries:
         ``Unavailable``; the intent stays.
         """
         intent = self._load().get(session_id)
-        if intent is None:
-            return None
+        if intent is None or self._registry.binding(session_id, wait).active is not None:
+            return None  # most sessions; or one with a case of its own, into which nothing moves
         with self._registry.hold(wait) as held:
             if rules.of(held.bindings, intent.old_session_id).active != intent.case_id:
                 self._remove(intent)  # it was paused, closed or moved meanwhile

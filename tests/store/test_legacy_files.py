@@ -318,6 +318,38 @@ def test_a_case_md_put_back_by_one_transition_is_damage(tmp_path: Path) -> None:
     assert not check_case(root / "cases/old").sound
 
 
+@pytest.mark.parametrize("last", ["E1", "E000000", "X000001", "E" + "9" * 30, "E٠٠٠٠٠١", None, 1])
+def test_a_head_that_is_none_is_damage(tmp_path: Path, last: Any) -> None:
+    """A ``case.md`` that names no event by its id is not taken at its word."""
+    case = OldCase().opened()
+    block = json.dumps({**case.state, "integrity": {**case.state["integrity"], "last_event_id": last}})
+    projection = f"<!-- EPISTEMIC-HARNESS-DATA\n{block}\nEND-EPISTEMIC-HARNESS-DATA -->\n"
+    root = place({**case.files(), "cases/old/case.md": projection.encode()}, tmp_path)
+    with pytest.raises(Damaged, match=r"case\.md"):
+        Harness(root).model({"operation": "pause", "reason": "r"}, session_id="s1")
+    assert not show(root)["replay"]["usable"]
+
+
+def test_a_state_of_another_point_is_damage(tmp_path: Path) -> None:
+    """Its own hash holds, and the record that it names leads to another state."""
+    case, other = OldCase().opened(), OldCase().opened(top_unknown="another question")
+    root = place({**case.files(), "cases/old/case.md": other.projection}, tmp_path)
+    with pytest.raises(Damaged, match="no state of this Timeline"):
+        Harness(root).model({"operation": "pause", "reason": "r"}, session_id="s1")
+    assert not check_case(root / "cases/old").sound
+
+
+def test_a_journal_in_whose_place_other_records_stand_is_damage(tmp_path: Path) -> None:
+    """Two continuations of one case cannot both be true; neither is applied."""
+    before, after = committed()
+    else_ = before.copy().add(("case_paused", {"reason": "r"}, 2), status="paused")
+    files = {**before.files(), "cases/old/events.jsonl": else_.log, f"cases/old/{JOURNAL}": after.journal(before)}
+    root = place(files, tmp_path)
+    with pytest.raises(Damaged, match="where its events belong"):
+        resume(root)
+    assert not check_case(root / "cases/old").sound
+
+
 def test_a_missing_case_md_is_damage_that_its_session_meets(tmp_path: Path) -> None:
     """The records still say whose case it was, so the session is not told that it has none."""
     case = OldCase().opened().add(("session_migrated", {"new_session_id": "s2"}, 1, "s2"), session_id="s2")
