@@ -114,6 +114,7 @@ SCRIPT: Mapping[str, Operation] = {
     "start again": started,
     "observe an artifact": large,
     "discard": lambda p: p.probe(operation="discard", reason="r"),
+    "quarantine": lambda p: p.harness.quarantine("c1"),
 }
 # An operation of two transitions has a state in between.
 TWO = "resume after a pause"
