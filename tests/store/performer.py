@@ -13,31 +13,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness_core.errors import HarnessError, Unavailable
+from attrs import asdict
+
 from harness_store.disk import PosixDisk
-from tests.store.script import SCRIPT, Process, take_up
-
-
-def outcome(name: str, process: Process) -> dict[str, Any]:
-    """What came of an operation; a fault that is none of the harness's own errors is given with its type."""
-    try:
-        SCRIPT[name](process)
-    except Unavailable as error:
-        return {"said": error.code, "written": error.written}
-    except HarnessError as error:
-        return {"said": error.code, "written": "no"}
-    except AssertionError:
-        return {"said": "blocked", "written": "unknown"}
-    except Exception as error:  # noqa: BLE001 - what else escapes is a fault, which the test reports
-        return {"said": f"{type(error).__name__}: {error}", "written": "fault"}
-    return {"said": "done", "written": "yes"}
+from tests.store.script import Process, said_of, take_up
 
 
 def child(request: dict[str, Any], go: int, result: int) -> None:
     process = Process(PosixDisk(), Path(request["root"]))
     take_up(process, request["name"])
     os.read(go, 1)
-    os.write(result, json.dumps(outcome(request["name"], process)).encode())
+    os.write(result, json.dumps(asdict(said_of(request["name"], process))).encode())
 
 
 def serve() -> None:
@@ -58,7 +44,7 @@ def serve() -> None:
         said = os.read(answer, 1 << 16)
         os.close(answer)
         os.waitpid(pid, 0)
-        print(said.decode() or json.dumps({"said": "killed", "written": "unknown"}), flush=True)
+        print(said.decode() or json.dumps({"word": "killed", "written": "unknown"}), flush=True)
 
 
 if __name__ == "__main__":

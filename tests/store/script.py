@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from attrs import define, field
+from attrs import define, field, frozen
 
+from harness_core.errors import HarnessError, Unavailable
 from harness_store import Execution, Harness
 from harness_store.disk import Disk
 from harness_store.execution import Recording
+from harness_store.repair import Kind
 from tests.store.simulator import SimulatedDisk, Volume
 
 ROOT = Path("/store")
 NOW = "2026-11-30T00:00:00+00:00"
+
+T = TypeVar("T")
 
 
 @define
@@ -172,3 +176,44 @@ def take_up(process: Process, name: str) -> None:
         if SCRIPT[name] is exposed:
             process.execution._observation = process.harness.timeline(case["case_id"])[-1]
             process.execution.finished = True
+
+
+@frozen
+class Said:
+    """What a caller was told of an operation: a word, and whether it stands."""
+
+    word: str
+    written: str
+
+    def allowed(self, before: T, after: T) -> list[T]:
+        """Of the states before and after, those that what was said leaves possible."""
+        return {"no": [before], "yes": [after], "unknown": [before, after]}[self.written]
+
+
+def said_of(name: str, process: Process) -> Said:
+    """Do one operation of the script, and say what the caller is told.
+
+    Anything but the harness's own errors is a fault of it: ``written`` is then ``fault``, which allows nothing.
+    """
+    try:
+        SCRIPT[name](process)
+    except Unavailable as error:
+        return Said(error.code, error.written)
+    except HarnessError as error:
+        return Said(error.code, "no")
+    except AssertionError:  # a committed action that was not let run
+        return Said("blocked", "unknown")
+    except Exception as error:  # noqa: BLE001 - what else escapes is reported by whoever asked
+        return Said(f"{type(error).__name__}: {error}", "fault")
+    return Said("done", "yes")
+
+
+def put_in_order(harness: Harness) -> set[Kind]:
+    """What the next writer of each case does once the disk is sound again; the kinds of repair there were."""
+    done = set()
+    for kind in (Kind.UNMARK, Kind.SETTLE):
+        for planned in harness.repairs():
+            if planned.kind is kind:
+                assert harness.repair(planned)
+                done.add(kind)
+    return done

@@ -17,7 +17,7 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from attrs import Factory, define, evolve, frozen
 
@@ -190,13 +190,19 @@ class Volume:
         """Every file by its path, as a process would read it: for comparing two states."""
         return dict(self._walk("", ROOT))
 
-    def _walk(self, path: str, inode: int) -> Iterator[tuple[str, bytes]]:
+    def shape(self) -> frozenset[tuple[str, bytes | None]]:
+        """Every file and folder by its path: what tells one found disk from another."""
+        return frozenset(self._walk("", ROOT, folders=True))
+
+    def _walk(self, path: str, inode: int, folders: bool = False) -> Iterator[tuple[str, Any]]:
         node = self.nodes[inode]
         if isinstance(node, File):
             yield path, node.memory
         else:
+            if folders:
+                yield path, None
             for name, child in sorted(node.memory.items()):
-                yield from self._walk(f"{path}/{name}", child)
+                yield from self._walk(f"{path}/{name}", child, folders)
 
 
 SyncFailure = Literal["nothing", "half", "all"]

@@ -25,7 +25,7 @@ from harness_store.disk import PosixDisk
 from harness_store.fsck import StoreReport, Verdict, check_store
 from harness_store.repair import Kind
 from tests.store.golden import files_of, place_files
-from tests.store.script import TWO, Process, portfolio
+from tests.store.script import TWO, Process, Said, portfolio, put_in_order
 from tests.store.test_harness_crashes import BEFORE, NAMES, SEEN
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ class Performer:
     process: subprocess.Popen[str]
     trials: int = 0
 
-    def perform(self, root: Path, name: str, *options: str) -> dict[str, Any]:
+    def perform(self, root: Path, name: str, *options: str) -> Said:
         """Carry out one operation under ``strace``; what came of it."""
         child = self._ask({"root": str(root), "name": name})["pid"]
         command = ["strace", "-f", "-p", str(child), *options]
@@ -63,7 +63,7 @@ class Performer:
                 assert line, "strace ended before it was attached"
             answer = self._ask({})
             watcher.stderr.read()
-        return answer
+        return Said(**answer)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self.process.stdin is not None
@@ -112,7 +112,7 @@ def calls_of(performer: Performer, number: int, tmp_path: Path) -> list[Call]:
     said = performer.perform(
         root, NAMES[number], "-y", "-o", str(log), "-e", f"trace={','.join(f'?{c}' for c in CALLS)}"
     )
-    assert said["said"] == "done", said
+    assert said.word == "done", said
     counted: dict[str, int] = {}
     found = []
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -130,21 +130,14 @@ def violated(report: StoreReport) -> list[str]:
     return [f"{check.name}: {check.reasons}" for check in checks if check.verdict is Verdict.VIOLATED]
 
 
-def judge(root: Path, number: int, said: dict[str, Any], what: str) -> None:
+def judge(root: Path, number: int, said: Said, what: str) -> None:
     """The store holds, is as before or as after, and what the operation said is true."""
-    assert said["written"] != "fault", (what, said)
+    assert said.written != "fault", (what, said)
     assert violated(check_store(root)) == [], (what, said)
-    harness = Harness(root)
-    for kind in (Kind.UNMARK, Kind.SETTLE):  # as the next writer does, once the disk is sound again
-        for planned in harness.repairs():
-            if planned.kind is kind:
-                assert kind is Kind.SETTLE or said["written"] == "unknown", (what, said)
-                assert harness.repair(planned)
+    assert Kind.UNMARK not in put_in_order(Harness(root)) or said.written == "unknown", (what, said)
     seen = portfolio(Process(PosixDisk(), root))
-    before, after = SEEN[number], SEEN[number + 1]
-    allowed = {"no": [before], "yes": [after], "unknown": [before, after]}[said["written"]]
-    if NAMES[number] != TWO or said["said"] == "done":
-        assert seen in allowed, (what, said)
+    if NAMES[number] != TWO or said.word == "done":
+        assert seen in said.allowed(SEEN[number], SEEN[number + 1]), (what, said)
     assert check_store(root).sound, (what, said)
 
 
@@ -160,7 +153,7 @@ def test_a_call_that_fails_or_kills_leaves_before_or_after(number: int, performe
         what = f"{call.name}:{fault.format(call.number)}"
         said = performer.perform(root, NAMES[number], "-o", "/dev/null", "-e", f"inject={what}")
         judge(root, number, said, what)
-        met.add(said["said"])
+        met.add(said.word)
     performer.trials += len(trials)
     if EVERY == 1:
         assert {"done", "killed", "io_error", "disk_full"} <= met
