@@ -3,7 +3,8 @@
 The whole case is told where it fits.  Where it does not, ``STEPS`` are taken one after the other until it does; each
 leaves a mark in place of what it took, and the JSON stays whole.  What no step makes fit becomes a pointer, and where
 even that is too long nothing is told at all.  The order is the seed's ("Injected case context is bounded").  Hosts keep
-what they inject in the transcript for good, so indentation already goes when the text fills half of its room.
+what they inject in the transcript for good, so indentation already goes when the text fills half of its room; what a
+session is told that has seen the case before is in ``retelling``.
 """
 
 from __future__ import annotations
@@ -59,15 +60,16 @@ class Draft:
         body = json.dumps(
             self.document, ensure_ascii=False, sort_keys=True, indent=self.indent, separators=separators, default=str
         )
-        return _sendable(f"{_head(self.document)}\n{INTRODUCTION}\n{RULES}\nCurrent case:\n{body}")
+        return sendable(f"{head(self.document)}\n{INTRODUCTION}\n{RULES}\nCurrent case:\n{body}")
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """The text without lone surrogates, which JSON may hold and UTF-8 may not."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _head(document: Mapping[str, Any]) -> str:
+def head(document: Mapping[str, Any]) -> str:
+    """The line that every text about a case begins with."""
     return f"[ACTIVE EPISTEMIC CASE {document.get('case_id')}]"
 
 
@@ -159,7 +161,7 @@ def _pointer(document: Mapping[str, Any]) -> str:
     }
     told = json.dumps(left, ensure_ascii=False, sort_keys=True, default=str)
     advice = f"Too large to show here. Ordinary tools remain available; use {SHOW} to read it."
-    return _sendable(f"{_head(document)}\n{advice}\n{told}")
+    return sendable(f"{head(document)}\n{advice}\n{told}")
 
 
 # -------------------------------------------------------------------------------------------------------- the composing

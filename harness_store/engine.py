@@ -18,6 +18,7 @@ from attrs import asdict
 from harness_core.arguments import MODEL_TOOL, PROBE_TOOL
 from harness_core.errors import HarnessError
 from harness_core.probes import Correlation
+from harness_core.retelling import Told
 from harness_core.vocabulary import Lifecycle
 
 from .aside import Aside
@@ -218,7 +219,15 @@ class Harness:
 
         Raises ``Damaged`` where nothing of the case can be read, ``Unavailable``.
         """
-        return self._sessions.context(session_id, ceiling)
+        return self.context_since(session_id, ceiling, None)[0]
+
+    def context_since(self, session_id: str, ceiling: int, told: Told | None) -> tuple[str | None, Told | None]:
+        """As ``context``, for a session that was told its case before: only what it does not know yet.
+
+        ``told``: what the last call gave beside the text, while the texts in it stand in the session's transcript, else
+        ``None``.  Gives the text, and what the session knows once it has been told.
+        """
+        return self._sessions.context(session_id, ceiling, told)
 
     def is_bound(self, session_id: str) -> bool:
         """Whether the session has an active case or a lifecycle-paused one that proof of life may resume."""

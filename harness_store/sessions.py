@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from harness_core import bindings as rules
 from harness_core.commands import AutoResume, LifecyclePause, Migrate
-from harness_core.injection import compose
 from harness_core.lifecycle import reason_text, rule_for
 from harness_core.redaction import redact_text
+from harness_core.retelling import Told, compose_since
 from harness_core.vocabulary import Lifecycle
 
 from .legacy_boundaries import Boundaries
@@ -30,16 +30,16 @@ class Sessions:
         self._transitions = transitions
         self._boundaries = boundaries
 
-    def context(self, session_id: str, ceiling: int) -> str | None:
+    def context(self, session_id: str, ceiling: int, told: Told | None) -> tuple[str | None, Told | None]:
         self._boundaries.try_arrive(session_id, LIFECYCLE_WAIT)
         active = self._registry.binding(session_id, 0.0).active if session_id else None
         if active is None:
-            return None
+            return None, None
         view = self._cases.glance(active)
-        composed = compose(view.document, view.replay, ceiling)
+        composed, known = compose_since(view.document, view.replay, ceiling, told)
         if composed.text is None:
             log.warning("injection_suppressed", case=active, ceiling=ceiling)
-        return composed.text
+        return composed.text, known
 
     def is_bound(self, session_id: str) -> bool:
         self._boundaries.try_arrive(session_id, LIFECYCLE_WAIT)

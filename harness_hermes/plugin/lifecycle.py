@@ -12,6 +12,7 @@ from harness_store import Harness
 from .lineage import Lineage
 from .log import harmless, log
 from .profiles import Profiles
+from .seen import Seen
 from .settings import ceiling
 from .turns import Turns
 
@@ -23,11 +24,18 @@ class LifecycleHooks:
         self._profiles = profiles
         self._lineage = lineage
         self._turns = turns
+        self._seen = Seen()
         self._configured = configured
 
     @harmless
     def on_pre_llm_call(
-        self, *, session_id: str | None = None, turn_id: Any = None, parent_session_id: Any = None, **_: Any
+        self,
+        *,
+        session_id: str | None = None,
+        turn_id: Any = None,
+        parent_session_id: Any = None,
+        conversation_history: Any = None,
+        **_: Any,
     ) -> dict[str, str] | None:
         """Give the turn its active case: a compressed ancestor's moves here, a host-paused one wakes up.
 
@@ -39,7 +47,9 @@ class LifecycleHooks:
         harness = self._profiles.harness()
         self._lineage.at_turn(harness, session_id)
         self._wake(harness, session_id)
-        text = harness.context(session_id, ceiling(self._configured()))
+        told = self._seen.by(session_id, conversation_history)
+        text, known = harness.context_since(session_id, ceiling(self._configured()), told)
+        self._seen.tell(session_id, known)
         return {"context": text} if text else None
 
     @harmless
