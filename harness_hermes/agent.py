@@ -90,11 +90,16 @@ def profile_in(home: Path) -> Path:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The environment of a scratch run: nothing of the user's own Hermes, and no proxy on the way to loopback."""
+    """The environment of a scratch run: nothing of the user's own Hermes, and no proxy on the way to loopback.
+
+    No certificates either: Hermes refuses to start over a bundle that is named and missing, and loopback needs none.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("HERMES_", "XDG_")) and not name.lower().endswith("_proxy")
+        if not name.startswith(("HERMES_", "XDG_", "SSL_CERT_"))
+        and not name.lower().endswith("_proxy")
+        and not name.endswith("_CA_BUNDLE")
     }
     return {**kept, "HOME": str(home), "HERMES_HOME": str(profile_in(home)), "NO_PROXY": "*", "no_proxy": "*"}
 

@@ -41,7 +41,7 @@ def report(what: str, error: Exception) -> None:
     if len(_reported) >= 1000:
         _reported.clear()
     _reported.add(kind)
-    log.warning("failed, the turn goes on", what=what, exc_info=error)
+    log.warning("failed, the turn goes on", what=what, error=f"{type(error).__name__}: {error}", exc_info=error)
 
 
 def harmless(function: Callable[P, T]) -> Callable[P, T | None]:
