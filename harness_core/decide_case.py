@@ -179,7 +179,7 @@ def _repaired(case: Case, after: Model, command: Revise) -> str | None:
     if left:
         raise Refused(
             f"stale model items unchanged in substance: {', '.join(left)}; reword, weaken or remove each of them."
-            " White space, letter case, order, metadata, more dependencies and a raised status are not substantive",
+            " White space, letter case, punctuation, order, metadata, more dependencies and a raised status are no repair",
             code="not_repaired",
         )
     return mismatch

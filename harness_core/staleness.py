@@ -2,8 +2,8 @@
 
 Staleness spreads from the named items to every plan step that depends on them, through any number of steps.  A repair
 removes a stale item or changes its substance: the words of a claim, or a lower status; the action of a step, or that it
-rests on something stale.  White space, letter case, order, metadata, a raised status and more dependencies are no
-repair.
+rests on something stale.  White space, letter case, punctuation around words, order, metadata, a raised status and
+more dependencies are no repair.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ RANK: Mapping[EpistemicStatus, int] = {
     EpistemicStatus.HYPOTHESIS: 1,
     EpistemicStatus.GROUNDED: 2,
 }
+
+
+AROUND_WORDS = ".,;:!?…\"'()[]"
 
 
 @frozen
@@ -82,4 +85,5 @@ def _substantive(old: Claim | PlanStep, new: Claim | PlanStep, stale: frozenset[
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.casefold().split())
+    """What a text says, without how it is set: letter case, white space and the marks around words do not count."""
+    return tuple(word for part in text.casefold().split() if (word := part.strip(AROUND_WORDS)))

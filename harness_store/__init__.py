@@ -9,8 +9,20 @@
 """
 
 from harness_core.errors import Damaged, HarnessError, Refused, Unavailable
+from harness_core.vocabulary import Boundary, Provenance, ResultStatus
 from harness_store.engine import Harness
 from harness_store.execution import Execution
 from harness_store.tools import GENERATION
 
-__all__ = ["GENERATION", "Damaged", "Execution", "Harness", "HarnessError", "Refused", "Unavailable"]
+__all__ = [
+    "GENERATION",
+    "Boundary",
+    "Damaged",
+    "Execution",
+    "Harness",
+    "HarnessError",
+    "Provenance",
+    "Refused",
+    "ResultStatus",
+    "Unavailable",
+]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import threading
+from enum import StrEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from harness_core.commands import Expose, Observe
-from harness_core.errors import HarnessError
+from harness_core.errors import Fault, HarnessError, refused
 from harness_core.vocabulary import Boundary, Provenance, ResultStatus
 
 from . import observations
@@ -50,22 +51,36 @@ class Execution:
         self,
         result: Any,
         *,
-        boundary: Boundary = Boundary.LIBRARY_EXECUTION,
-        provenance: Provenance = Provenance.NATIVE_HANDLER_RESULT,
-        status: ResultStatus | None = None,
+        boundary: Boundary | str = Boundary.LIBRARY_EXECUTION,
+        provenance: Provenance | str = Provenance.NATIVE_HANDLER_RESULT,
+        status: ResultStatus | str | None = None,
     ) -> dict[str, Any] | None:
         """Record what the action returned; the event's record, or ``None`` where nothing was recorded.
 
-        ``result``: text, or any value (kept as JSON).  ``status``: how the execution ended; by default it is read off
-        the result: ``tool_error`` for a JSON error envelope, else ``ok``.  Only the first call records.
+        ``result``: text, or any value (kept as JSON).  ``status``: how the execution ended (``ok``, ``tool_error``,
+        ``error``, ``blocked``, ``interrupted``, ``unknown``); by default it is read off the result: ``tool_error`` for
+        a JSON error envelope, else ``ok``.  ``provenance``: ``native_handler_result`` where the caller vouches that
+        this is what the handler returned, else ``unknown``, which supports no conclusion.  Only the first call records.
 
-        Raises ``HarnessError`` (not for a host).
+        Raises ``HarnessError`` (not for a host); a word that is none leaves the observation still to be made.
         """
         return None
 
     def exposed(self, display: Any) -> dict[str, Any] | None:
         """Record the representation that was handed on, where it differs from the observed one; else ``None``."""
         return None
+
+
+W = TypeVar("W", bound=StrEnum)
+
+
+def _word(kind: type[W], name: str, value: str) -> W:
+    """A word of a vocabulary, given as such or as its text."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = ", ".join(member.value for member in kind)
+        raise refused("invalid_arguments", Fault(name, f"{value!r} is not allowed", f"one of {allowed}")) from None
 
 
 DORMANT = Execution()
@@ -113,14 +128,21 @@ class Recording(Execution):
         self,
         result: Any,
         *,
-        boundary: Boundary = Boundary.LIBRARY_EXECUTION,
-        provenance: Provenance = Provenance.NATIVE_HANDLER_RESULT,
-        status: ResultStatus | None = None,
+        boundary: Boundary | str = Boundary.LIBRARY_EXECUTION,
+        provenance: Provenance | str = Provenance.NATIVE_HANDLER_RESULT,
+        status: ResultStatus | str | None = None,
     ) -> dict[str, Any] | None:
         with self._guard:
             if self._ended or self._seen is not None:
                 return None
-            return self._attempt(lambda: self._observe(result, boundary, provenance, status))
+            return self._attempt(
+                lambda: self._observe(
+                    result,
+                    _word(Boundary, "boundary", boundary),
+                    _word(Provenance, "provenance", provenance),
+                    None if status is None else _word(ResultStatus, "status", status),
+                )
+            )
 
     def _observe(
         self, result: Any, boundary: Boundary, provenance: Provenance, status: ResultStatus | None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness_core.commands import Expose, Observe, Start
-from harness_core.errors import HarnessError, Refused, Unavailable
+from harness_core.errors import Damaged, HarnessError, Refused, Unavailable
 from harness_core.probes import Commitment, Correlation, Probe, StoredResult
 from harness_core.redaction import secret_values
 from harness_core.vocabulary import CaseStatus, ProbeStatus
@@ -100,7 +100,7 @@ class Executions:
         if damage:
             if tool_name not in self._cases.claimed_tools(case_id, session_id):
                 return DORMANT
-            return Blocked(f"the record of case {case_id} is damaged, so {tool_name} was not run: {damage}")
+            return Blocked(_damaged(case_id, tool_name, damage))
         if self._cases.is_unfinished(case_id):
             # A commitment may stand there that its process could not acknowledge; whoever acts under it must find it.
             with contextlib.suppress(Unavailable):
@@ -123,6 +123,9 @@ class Executions:
             return Blocked(
                 f"the probe was already claimed, changed or cannot be built on, so it did not run: {refusal}"
             )
+        except Damaged as damage:
+            lease.release()
+            return Blocked(_damaged(case_id, tool_name, damage))
         except BaseException:
             lease.release()
             raise
@@ -170,3 +173,7 @@ class Executions:
     def report(self, case_id: str, seen: Observe | Expose, session_id: str, wait: float | None) -> dict[str, Any]:
         """Record what an execution's holder saw, whatever has become of the case meanwhile; the record."""
         return dict(self._transitions.change(case_id, seen, session_id, wait).records[-1])
+
+
+def _damaged(case_id: str, tool_name: str, damage: object) -> str:
+    return f"the record of case {case_id} is damaged, so {tool_name} was not run: {damage}"

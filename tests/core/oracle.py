@@ -132,7 +132,7 @@ class Reading:
         if new is None or old is None or ("action" in old) != ("action" in new):
             return True
         word = "action" if "action" in old else "text"
-        if old[word].casefold().split() != new[word].casefold().split():
+        if said(old[word]) != said(new[word]):
             return True
         if word == "text":
             return RANK[new["epistemic_status"]] < RANK[old["epistemic_status"]]
@@ -362,3 +362,9 @@ def hit(model: Mapping[str, JSON], named: Sequence[str]) -> list[str]:
             if stale & set(step["depends_on"]):
                 stale.add(step["id"])
     return [found["id"] for array in (*ARRAYS, "current_plan") for found in model[array] if found["id"] in stale]
+
+
+def said(text: str) -> list[str]:
+    """The words of a text; how they are set, and the marks around them, say nothing."""
+    stripped = (word.strip(".,;:!?…\"'()[]") for word in text.casefold().split())
+    return [word for word in stripped if word]

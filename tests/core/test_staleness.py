@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from attrs import evolve as replaced
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,3 +94,15 @@ def test_removing_repairs() -> None:
     before = model([("P1", ("M1",))])
     after = Model(top_unknown="q", mechanisms=(Claim(id="P1", text="a", epistemic_status=EpistemicStatus.HYPOTHESIS),))
     assert unrepaired(before, after, ("M1", "P1")) == ()
+
+
+@pytest.mark.parametrize(
+    "churn", ["The file holds 42.", "the file holds 42!", "\"the file\" holds (42)"]
+)
+def test_punctuation_around_words_repairs_nothing(churn: str) -> None:
+    """Setting the same words in other punctuation changes no claim in substance; another sign or number does."""
+    claim = Claim(id="M1", text="the file holds 42", epistemic_status=EpistemicStatus.HYPOTHESIS)
+    before = Model(top_unknown="u", mechanisms=(claim,))
+    assert unrepaired(before, replaced(before, mechanisms=(replaced(claim, text=churn),)), ["M1"]) == ("M1",)
+    for other in ("the file holds -42", "the file holds 4.2", "the file holds 43"):
+        assert unrepaired(before, replaced(before, mechanisms=(replaced(claim, text=other),)), ["M1"]) == ()
