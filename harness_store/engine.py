@@ -149,6 +149,14 @@ class Harness:
         """
         return dict(self._cases.view(case_id).replay)
 
+    def case(self, case_id: str) -> dict[str, Any]:
+        """What ``show`` answers (``case``, ``replay``), for an operator: whichever session owns the case.
+
+        Changes nothing.  Raises as ``replay``.
+        """
+        view = self._cases.view(case_id)
+        return {"case": dict(view.document), "replay": dict(view.replay)}
+
     def timeline(self, case_id: str) -> list[dict[str, Any]]:
         """The records of a case's log, as far as they can be believed, oldest first.  Raises as ``replay``."""
         return [dict(record) for record in self._cases.records(case_id)]

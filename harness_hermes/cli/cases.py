@@ -62,15 +62,8 @@ def list_(
 def show(case_id: CaseId, root: Root = None, as_json: AsJson = False) -> None:
     """Show one case: its model, its pending probe, its conclusion, and what replay says of it."""
     with _open(root, as_json) as harness:
-        owner = _owner(harness, case_id)
-        found = harness.model({"operation": "show", "case_id": case_id}, session_id=owner)
+        found = harness.case(case_id)
     answer(found, as_json, lambda: _show(found))
-
-
-def _owner(harness: Harness, case_id: str) -> str:
-    """The session to ask as: an active case is shown to its own session only."""
-    rows = harness.model({"operation": "list", "limit": 200, "status_filter": "active"}, session_id=OPERATOR)["cases"]
-    return next((str(row["session_id"]) for row in rows if row["case_id"] == case_id), OPERATOR)
 
 
 def _show(found: Mapping[str, Any]) -> None:
@@ -85,6 +78,8 @@ def _show(found: Mapping[str, Any]) -> None:
             console.print(f"claim      {claim['id']} {claim['epistemic_status']}: {claim['text']} (cites {cited})")
     for step in model["current_plan"]:
         console.print(f"plan       {step['id']}: {step['action']}")
+    if case.get("stale"):
+        console.print(f"stale      {', '.join(case['stale_claim_ids'])}, since {case['mismatch_event_id']}")
     if case.get("pending_probe"):
         probe = case["pending_probe"]
         console.print(f"probe      {probe['tool_name']} is {probe['status']}")
@@ -96,9 +91,13 @@ def _show(found: Mapping[str, Any]) -> None:
 
 @app.command()
 def timeline(case_id: CaseId, root: Root = None, as_json: AsJson = False) -> None:
-    """Print the records of a case in order, one line each."""
+    """Print the records of a case in order, one line each, as far as they can be believed.
+
+    Exit status 1 where the record is damaged: what follows the damage is not shown.
+    """
     with _open(root, as_json) as harness:
         records = [dict(record) for record in harness.timeline(case_id)]
+        damage = harness.replay(case_id)["timeline"].get("error", "")
 
     def show() -> None:
         for record in records:
@@ -106,6 +105,9 @@ def timeline(case_id: CaseId, root: Root = None, as_json: AsJson = False) -> Non
             console.print(f"{head} {_line(record['payload'])[:120]}")
 
     answer(records, as_json, show)
+    if damage:
+        typer.echo(f"damaged: {damage}", err=True)
+        raise typer.Exit(1)
 
 
 @app.command()

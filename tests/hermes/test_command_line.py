@@ -99,6 +99,24 @@ def test_a_sound_case_verifies_and_a_changed_one_does_not(root: Path, tmp_path: 
     assert "DAMAGED" in run(*at(tmp_path, "case", "verify", CASE_ID)).output
 
 
+def test_a_damaged_case_of_any_session_is_shown_as_far_as_it_holds(tmp_path: Path) -> None:
+    """``case show`` shows what can be believed of a damaged active case, and it and ``case timeline`` name the damage."""
+    store = tmp_path / "store"
+    harness = Harness(store)
+    harness.model({"operation": "open", "case_id": "torn", "top_unknown": "before the damage"}, session_id="s1")
+    harness.model({"operation": "revise", "top_unknown": "after it", "reason": "r"}, session_id="s1")
+    log = store / "cases" / "torn" / "events.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"after it", b"after IT"))
+    shown = run(*at(store, "case", "show", "torn"))
+    assert shown.exit_code == 0
+    assert "before the damage" in shown.output
+    assert "line 2" in shown.output
+    printed = run(*at(store, "case", "timeline", "torn"))
+    assert printed.exit_code == 1
+    assert "E000001" in printed.output
+    assert "line 2" in printed.output
+
+
 def test_reading_changes_no_byte(root: Path) -> None:
     """Listing, showing, printing and verifying leave every file as it was."""
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
