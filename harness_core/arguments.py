@@ -89,6 +89,8 @@ def parse(tool: str, arguments: Any) -> Call:
     ``invalid_arguments``), or, where the operation is missing or unknown, with the valid ones and an example
     (``invalid_operation``).  Touches nothing.
     """
+    if tool not in REQUESTS:
+        raise refused("no_tool", Fault("tool", f"there is no tool {tool}", " or ".join(REQUESTS)))
     if not isinstance(arguments, Mapping):
         example = json.dumps(EXAMPLES[tool])
         raise refused("invalid_arguments", Fault("arguments", f"must be an object, not {kind_of(arguments)}", example))
@@ -145,9 +147,9 @@ def _decoded(sent: Sent, name: str, shape: str) -> list[Fault]:
         return []
     try:
         sent[name] = strict_json(sent[name])
-    except ValueError as error:
+    except ValueError:
         del sent[name]
-        return [Fault(name, f"is {shape}, not plain text ({error})", shape)]
+        return [Fault(name, f"must be {shape}, not plain text", shape)]
     return []
 
 

@@ -47,9 +47,9 @@ def require_free(bindings: Bindings, session_id: str, case_id: str) -> None:
     """Refuse to bind a case to a session that has an active one (seed: one active case per session)."""
     active = of(bindings, session_id).active
     if active is not None:
-        again = "; it is that case already" if active == case_id else ""
+        way = "go on with it" if active == case_id else "go on with it, or close or pause it first"
         raise Refused(
-            f"this session already has the active case {active}{again}: close or pause it first, or go on with it",
+            f"this session already has the active case {active}: {way}",
             code="session_has_case",
         )
 

@@ -135,7 +135,7 @@ class Open:
     top_unknown: Text = said("the question")
     decision: Text = said("what hangs on it", NO_DECISION)
     stopping_condition: Text = said("when to stop", DEFAULT_STOPPING_CONDITION)
-    state_grounding: tuple[ClaimDraft, ...] = said("claims on how things stand", ())
+    state_grounding: tuple[ClaimDraft, ...] = said("list of {id, text, ...}: claims on how things stand", ())
     mechanisms: tuple[ClaimDraft, ...] = said("claims on why", ())
     alternatives: tuple[ClaimDraft, ...] = said("rival claims", ())
     current_plan: tuple[StepDraft, ...] = said("steps", ())
@@ -174,7 +174,7 @@ class OnCase:
 class RecordEvidence(OnCase):
     """Describe sources that were inspected without a probe."""
 
-    evidence: tuple[SourceDraft, ...] = said("record_evidence: external sources; all or none are recorded")
+    evidence: tuple[SourceDraft, ...] = said("list of external sources; all or none are recorded")
 
 
 @frozen(kw_only=True)
@@ -195,8 +195,8 @@ class Updates:
 class Revise(OnCase):
     """Change the model, consequentially and with a reason."""
 
-    reason: Text = said("why (revise, pause, recover, discard)")
-    updates: Updates = said("revise: model fields to replace; they may also stand beside it")
+    reason: Text = said("why, in words")
+    updates: Updates = said("model fields to replace; they may also stand beside it")
     addresses_event_ids: tuple[EventId, ...] = said("revise: events it answers; while stale, the mismatch", ())
 
 
@@ -204,7 +204,7 @@ class Revise(OnCase):
 class Pause(OnCase):
     """Lay the active case aside."""
 
-    reason: Text = said("why (revise, pause, recover, discard)")
+    reason: Text = said("why, in words")
 
 
 @frozen(kw_only=True)
@@ -218,9 +218,9 @@ class Resume(OnCase):
 class Close(OnCase):
     """End the active case."""
 
-    outcome: Outcome = said("close: resolved needs a grounded, supported claim")
-    summary: Text = said("close: what was found")
-    transfer: TransferDraft = said("close: transfer review")
+    outcome: Outcome = said("how it ends; resolved needs a grounded, supported claim")
+    summary: Text = said("what was found")
+    transfer: TransferDraft = said('the lesson to keep, or {"decision": "none"}')
     sources: Mapping[str, Lesson] = server(None)
 
 
@@ -232,7 +232,7 @@ class Commit(OnCase):
     unknown_or_goal: Text = said("what it is to settle")
     tool_name: ToolName = said("the ordinary tool to call next, by itself")
     tool_args: Mapping[str, Any] = said("its exact arguments")
-    predicted_outcomes: tuple[OutcomeDraft, ...] = said("what may be seen and what it would mean")
+    predicted_outcomes: tuple[OutcomeDraft, ...] = said("list of texts, or of {outcome, meaning}: what may be seen")
     would_change_belief: Text = said("the observation that would count against the present judgment")
     why_this_action: Text = said("why this look")
     authority_domain: AuthorityDomain = said("what kind of authority the result has")
@@ -247,7 +247,7 @@ class Compare(OnCase):
     disposition: Disposition = said("observation against prediction")
     rationale: Text = said("why")
     belief_change: BeliefChange | None = said("for a claim-bound probe: what it did to the claim", None)
-    material: bool = said("a mismatch that makes items stale", False)
+    material: bool = said("true where a mismatch matters: its items become stale until revised", False)
     affected_claim_ids: tuple[ItemId, ...] | None = said("items hit; a bound probe hits its claim", None)
     argument_drift_reason: Text | None = said("needed where the executed arguments were others or unknown", None)
     evidence: EvidenceDraft | None = said("the source looked at; needed for external_source match or mismatch", None)

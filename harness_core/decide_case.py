@@ -128,7 +128,8 @@ def revise(case: Case, command: Revise, moment: Moment) -> Sequence[Payload]:
         raise refused("invalid_arguments", *faults)
     if not changed:
         raise Refused(
-            "no material change: what was sent is what the model holds already; send a field with a new value",
+            "no material change: what was sent is, once normalised (a claim without evidence is a hypothesis), what the"
+            " model holds; send a field with a new value",
             code="nothing_changed",
         )
     repaired = _repaired(case, after, command)
@@ -179,7 +180,7 @@ def _repaired(case: Case, after: Model, command: Revise) -> str | None:
     if left:
         raise Refused(
             f"stale model items unchanged in substance: {', '.join(left)}; reword, weaken or remove each of them."
-            " White space, letter case, punctuation, order, metadata, more dependencies and a raised status are no repair",
+            " Punctuation, letter case, blanks, order, metadata, more dependencies and a raised status are no repair",
             code="not_repaired",
         )
     return mismatch

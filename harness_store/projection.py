@@ -10,9 +10,7 @@ from typing import Any
 
 from .heads import Head, render_block
 
-TITLE = (
-    "This file is a projection. The case's Timeline, events.jsonl, is what counts; edits here are reported as damage."
-)
+TITLE = "This file is made from the case's Timeline, events.jsonl, which alone counts. Do not edit it."
 
 
 def render(case: Mapping[str, Any], head: Head) -> str:

@@ -39,6 +39,25 @@ def test_the_library_example_runs_as_it_is_printed(tmp_path: Path) -> None:
     assert done.stdout.strip() == "True"
 
 
+def test_the_page_on_embedding_runs_as_it_is_printed(tmp_path: Path) -> None:
+    """The examples of docs/embedding.md, one after the other, make one program that closes a case as supported."""
+    page = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+    program = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", ["harness_core", "harness_store", "harness_hermes"])
+def test_the_architecture_names_every_room(package: str) -> None:
+    """docs/architecture.md names each module and sub-package, so that a line's room can be found."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    rooms |= {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+    assert not {room for room in rooms if f"`{room}`" not in page}
+
+
 def test_one_command_shows_it_and_one_tests_it() -> None:
     """The README's two commands for a fresh machine are one shell line each."""
     assert len(block("demo").splitlines()) == len(block("tests").splitlines()) == 1

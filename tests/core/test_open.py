@@ -217,7 +217,7 @@ def test_one_active_case_per_session() -> None:
     desk = Desk()
     desk.open()
     assert desk.refused("open", case_id="c2", top_unknown="q").code == "session_has_case"
-    assert "it is that case already" in desk.refused("open", case_id="c1", top_unknown="q").text
+    assert "go on with it" in desk.refused("open", case_id="c1", top_unknown="q").text
     assert desk.at().case_id == "c1"
 
 

@@ -100,7 +100,7 @@ def test_a_sound_case_verifies_and_a_changed_one_does_not(root: Path, tmp_path: 
 
 
 def test_a_damaged_case_of_any_session_is_shown_as_far_as_it_holds(tmp_path: Path) -> None:
-    """``case show`` shows what can be believed of a damaged active case, and it and ``case timeline`` name the damage."""
+    """``case show`` shows what can be believed of a damaged active case; it and ``case timeline`` name the damage."""
     store = tmp_path / "store"
     harness = Harness(store)
     harness.model({"operation": "open", "case_id": "torn", "top_unknown": "before the damage"}, session_id="s1")
