@@ -33,6 +33,7 @@ ZEROS = "0" * 64
 BEGIN, END = "<!-- EPISTEMIC-HARNESS-DATA\n", "\nEND-EPISTEMIC-HARNESS-DATA -->\n"
 MEMBERS = {"event_id", "type", "timestamp", "session_id", "payload", "format", "prev_hash", "transition"}
 TEXTS = ("event_id", "type", "timestamp", "session_id", "prev_hash", "hash")
+_UNREADABLE = "cannot be read"
 _CASE_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
@@ -99,6 +100,9 @@ def check_store(root: Path, only: str | None = None) -> StoreReport:
 def check_case(folder: Path) -> CaseReport:
     """Check one case folder, wherever it lies; its name up to a dot is the id of the case."""
     log = _read(folder / "events.jsonl")
+    closed = [str(read) for read in (log, _read(folder / "case.md")) if isinstance(read, str) and _UNREADABLE in read]
+    if closed:
+        return _every(folder, Verdict.NOT_CHECKABLE, tuple(closed))
     lines, tail = _lines(log if isinstance(log, bytes) else b"")
     head, block, block_fault = _head(folder / "case.md")
     journal = _journal(folder)
@@ -107,10 +111,12 @@ def check_case(folder: Path) -> CaseReport:
         log = b"" if journal.lines and isinstance(log, str) else log
     framed = [_record(line) for line in lines]
     if head is None and journal is None and _never_opened(framed, block_fault):
-        return _unopened(folder)
+        return _every(folder, Verdict.OK, (), "an open was begun and never acknowledged")
     framing = _framing(framed, tail, head)
     chain = _chain(lines, framed, head)
     head_check, untidy = _head_check(framed, tail, head, block_fault, log)
+    if (folder / ".read-only").exists():
+        untidy = (*untidy, ".read-only: a write failed and could not be taken back; the case is not written to")
     if journal is not None:
         untidy = (*untidy, "a journal of release 1.2.0 was not settled")
     records = [record for record in framed if isinstance(record, dict)][: head.count if head else None]
@@ -147,10 +153,10 @@ def _never_opened(framed: Sequence[dict[str, Any] | str], fault: str) -> bool:
     return max(numbers, default=0) <= 1
 
 
-def _unopened(folder: Path) -> CaseReport:
+def _every(folder: Path, verdict: Verdict, reasons: tuple[str, ...], *untidy: str) -> CaseReport:
+    """A report in which every check comes to the same."""
     names = ("framing", "chain", "head", "projections", "artifacts", "invariants")
-    checks = tuple(Check(name, Verdict.OK) for name in names)
-    return CaseReport(folder.name, checks, ("an open was begun and never acknowledged",))
+    return CaseReport(folder.name, tuple(Check(name, verdict, reasons) for name in names), untidy)
 
 
 def _journal(folder: Path) -> legacy_fsck.Journal | None:
@@ -214,7 +220,7 @@ def _read(path: Path) -> bytes | str:
     try:
         return path.read_bytes() if path.is_file() and not path.is_symlink() else f"{path.name} is missing or no file"
     except OSError as error:
-        return f"{path.name} cannot be read: {error.strerror}"
+        return f"{path.name} {_UNREADABLE}: {error.strerror}"
 
 
 def _lines(data: bytes) -> tuple[list[bytes], bytes]:
