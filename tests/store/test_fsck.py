@@ -217,3 +217,27 @@ def test_an_open_that_never_happened_is_untidy(tmp_path: Path) -> None:
         report = check_case(folder)
         assert report.sound
         assert report.untidy == ("an open was begun and never acknowledged",)
+
+
+def test_a_case_marked_read_only_is_named(tmp_path: Path) -> None:
+    """The mark of a write that could not be taken back is untidy: nothing is wrong, and somebody has to look."""
+    root = place_files({**IDLE, f"{CASE}/.read-only": b"look at the disk"}, tmp_path)
+    report = check_case(root / CASE)
+    assert report.sound
+    assert ".read-only" in report.untidy[0]
+
+
+@pytest.mark.parametrize("path", [LOG, PROJECTION])
+def test_what_cannot_be_read_is_not_called_damaged(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that the operating system does not let one read makes its case not checkable, with the reason."""
+    root, read = place_files(IDLE, tmp_path), Path.read_bytes
+
+    def refuse(self: Path) -> bytes:
+        if self == root / path:
+            raise PermissionError(13, "Permission denied")
+        return read(self)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    report = check_case(root / CASE)
+    assert {check.verdict for check in report.checks} == {Verdict.NOT_CHECKABLE}
+    assert "cannot be read: Permission denied" in report.checks[0].reasons[0]
