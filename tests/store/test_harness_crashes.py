@@ -161,6 +161,35 @@ def test_a_disk_that_fails_is_told_as_it_is(number: int, tmp_path: Path, tally: 
         judge.judge(found, said)
 
 
+BINDING = ("open with initial evidence", "pause", "proof of life", "close", "resume elsewhere", "migrate", "quarantine")
+"""Operations that leave something to be settled when they are cut off."""
+
+
+@pytest.mark.parametrize("name", BINDING)
+def test_a_crash_while_settling_a_crash_changes_nothing(name: str, tmp_path: Path, tally: Counter[str]) -> None:
+    """Whoever settles what a dead process left may die at any step of it, and so on: it is before or after, as ever."""
+    number = NAMES.index(name)
+    judge = Judge(number, tmp_path, tally)
+
+    def settle(disk: SimulatedDisk) -> None:
+        process = Process(disk)
+        process.harness.is_bound("s1")
+        put_in_order(process.harness)
+
+    for step in range(1, steps_of(number) + 1, 1 if MOST > 2 else 4):
+        disk = SimulatedDisk(BEFORE[number].copy(), kill_at=step)
+        perform(disk, number)
+        for left in (disk.volume.copy(), *disk.volume.survivors(MOST, seed=step)):
+            whole = SimulatedDisk(left.copy())
+            settle(whole)
+            for again in range(1, whole.steps + 1):
+                dying = SimulatedDisk(left.copy(), kill_at=again)
+                with contextlib.suppress(Killed):
+                    settle(dying)
+                for found in (dying.volume.copy(), *dying.volume.survivors(MOST, seed=again)):
+                    judge.judge(found, Said("killed", "unknown"))
+
+
 def check_goes_on(volume: Volume, seen: Mapping[str, Any]) -> None:
     """A fresh process can write: to a new case in a free session, and to each active case; then all is still sound."""
     process = Process(SimulatedDisk(volume))
