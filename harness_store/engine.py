@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -75,13 +76,12 @@ class Harness:
             self._cases.readable,
             aside,
         )
-        self._quarantine = Quarantine(disk, layout, aside, self._cases, registry)
+        written_by = f"epistemic-harness {GENERATION}"
+        name = partial(name_format, disk, self.root, written_by)
+        self._quarantine = Quarantine(disk, layout, aside, self._cases, registry, name)
         self._repairs = Repairs(disk, layout, self._cases, registry)
         self._wait = wait
-        written_by = f"epistemic-harness {GENERATION}"
-        transitions = Transitions(
-            self._cases, registry, clock or _utc_now, wait, lambda: name_format(disk, self.root, written_by)
-        )
+        transitions = Transitions(self._cases, registry, clock or _utc_now, wait, name)
         boundaries = Boundaries(disk, layout, registry, transitions)
         self._executions = Executions(disk, layout, self._cases, registry, transitions, boundaries)
         self._sessions = Sessions(self._cases, registry, transitions, boundaries)

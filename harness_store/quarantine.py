@@ -7,6 +7,8 @@ there binds nobody, so whoever settles an intent that a dead process left for it
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import frozen
 
 from harness_core.bindings import freed
@@ -32,10 +34,19 @@ class Moved:
 
 
 class Quarantine:
-    """Moves cases of one store aside.  Safe to share among threads."""
+    """Moves cases of one store aside.  ``name_format`` as in ``Transitions``.  Safe to share among threads."""
 
-    def __init__(self, disk: Disk, layout: Layout, aside: Aside, cases: Portfolio, registry: Registry) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        layout: Layout,
+        aside: Aside,
+        cases: Portfolio,
+        registry: Registry,
+        name_format: Callable[[], None],
+    ) -> None:
         self._disk = disk
+        self._name_format = name_format
         self._aside = aside
         self._layout = layout
         self._cases = cases
@@ -53,6 +64,7 @@ class Quarantine:
             with self._cases.journal(case_id).lock(wait):
                 if Lease(self._disk, self._layout.lease(case_id), "the execution").is_held():
                     raise Refused(f"an action of case {case_id} is running; wait for it", code="still_running")
+                self._name_format()
                 sessions = tuple(s for s, binding in held.bindings.items() if binding.active == case_id)
                 after = freed(held.bindings, case_id)
                 target = self._aside.free_name(case_id)
