@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from harness_core.errors import Refused
 from harness_core.vocabulary import Provenance, ResultStatus
 
 
@@ -82,7 +83,8 @@ class ToolHarness(Protocol):
 class Tools:
     """An adapter for a harness whose tools take and answer JSON, such as ``harness_store.Harness``.
 
-    Arguments and answers go through JSON text, as they do at a host.
+    Arguments and answers go through JSON text, as they do at a host.  ``harness.timeline`` may raise ``Refused`` for a
+    case that is not there.
     """
 
     def __init__(self, harness: ToolHarness) -> None:
@@ -99,7 +101,10 @@ class Tools:
         return found
 
     def timeline(self, case_id: str) -> Sequence[Mapping[str, Any]]:
-        return self.harness.timeline(case_id)
+        try:
+            return self.harness.timeline(case_id)
+        except Refused:
+            return ()
 
     def pause_for_lifecycle(self, session_id: str, kind: str, reason: str) -> object:
         return self.harness.pause_for_lifecycle(session_id, kind=kind, reason=reason)

@@ -176,15 +176,28 @@ class Memory:
         return made
 
     def _open(self, command: Open, session_id: str) -> Answer:
-        rules.require_free(self.bindings, session_id, command.case_id)
         if command.case_id in self.cases:
-            raise refused("case_exists", Fault("case_id", f"there is a case {command.case_id} already", "another id"))
+            return self._opened_again(command, session_id)
+        rules.require_free(self.bindings, session_id, command.case_id)
         named = tuple(dict.fromkeys(command.prior_case_ids or ()))
         lessons = tuple(found for case_id in named if (found := self._lesson(case_id)) is not None)
         if len(lessons) < len(named):
             raise refused("invalid_arguments", Fault("prior_case_ids", "not all are closed with a lesson", "others"))
         self.settle(command.case_id, attrs.evolve(command, lessons=lessons), session_id)
+        return self._opened(self.cases[command.case_id])
+
+    def _opened_again(self, command: Open, session_id: str) -> Answer:
+        """An identical opening, as after a crash, is answered with the case."""
         case = self.cases[command.case_id]
+        told = attrs.evolve(command, lessons=case.model.retrieved_prior_lessons)
+        moment = Moment(at=case.created_at, session_id=session_id, seq=1)
+        named = command.prior_case_ids is None or command.prior_case_ids == case.model.prior_case_ids
+        again = [event.payload for event in self.decide(None, told, moment)]
+        if named and case.session_id == session_id and again == [e.payload for e in self.events[command.case_id]]:
+            return self._opened(case)
+        raise refused("case_exists", Fault("case_id", f"there is a case {command.case_id} already", "another id"))
+
+    def _opened(self, case: Case) -> Answer:
         shown = document(case)
         lessons_shown = shown["model"]["retrieved_prior_lessons"]
         return {"case": shown, "replay": report(case), "prior_case_lessons": lessons_shown}

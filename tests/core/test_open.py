@@ -217,7 +217,6 @@ def test_one_active_case_per_session() -> None:
     desk = Desk()
     desk.open()
     assert desk.refused("open", case_id="c2", top_unknown="q").code == "session_has_case"
-    assert "go on with it" in desk.refused("open", case_id="c1", top_unknown="q").text
     assert desk.at().case_id == "c1"
 
 
@@ -231,6 +230,26 @@ def test_a_closed_case_makes_room() -> None:
     desk.do("pause", reason="later")
     desk.open("c3")
     assert desk.at().case_id == "c3"
+
+
+QUESTION = "whether the file holds 42"
+
+
+def test_an_identical_opening_is_answered_again() -> None:
+    """Repeating an opening word for word, as after a crash, answers with the case; anything else does not."""
+    desk = Desk()
+    fields = {"initial_evidence": [{"id": "I1", **TESTIMONY}], "mechanisms": [claim("M1")]}
+    answer = desk.open(**fields)
+    before = desk.snapshot()
+    assert desk.open(**fields) == answer
+    assert desk.snapshot() == before
+    for other in ({"decision": "d"}, {"mechanisms": []}, {"initial_evidence": [{"id": "I1", **SOURCE}]}):
+        assert desk.refused("open", case_id="c1", top_unknown=QUESTION, **{**fields, **other}).code == "case_exists"
+    assert desk.refused("open", "s2", case_id="c1", top_unknown=QUESTION, **fields).code == "case_exists"
+    desk.do("pause", reason="r")
+    desk.do("resume", case_id="c1")
+    assert desk.refused("open", case_id="c1", top_unknown=QUESTION, **fields).code == "case_exists"
+    assert "go on with it" in desk.refused("resume", case_id="c1").text
 
 
 def test_a_case_is_opened_once() -> None:
