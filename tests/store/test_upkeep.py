@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from harness_store import Harness
 from harness_store.aside import Aside
 from harness_store.disk import PosixDisk
 from harness_store.export import unpacked
-from harness_store.fsck import check_case
+from harness_store.fsck import check_case, check_store
 from harness_store.layout import Layout
 from harness_store.repair import Kind
 from tests.store.golden import (
@@ -313,3 +314,29 @@ def test_bindings_of_a_damaged_case_are_left_alone() -> None:
     """As long as a case is damaged, repair does not touch who is bound to what: the damaged case keeps its session."""
     files = {**IDLE, LOG: IDLE[LOG][:-40], "sessions.json": b"lost"}
     assert process_on(files).harness.repairs() == ()
+
+
+# -- stores of release 1.2.0 ----------------------------------------------------------------------------------------
+
+OLD = Path(__file__).parent / "release_1_2_0"
+
+
+def test_an_old_store_is_read_exported_and_moved_aside(tmp_path: Path) -> None:
+    """A store of release 1.2.0 is read only, exported and checked without changing it; its cases can be moved aside."""
+    root = tmp_path / "store"
+    shutil.copytree(OLD / "store", root)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    harness = Harness(root, read_only=True)
+    cases = harness.model({"operation": "list", "limit": 200}, session_id="x")["cases"]
+    assert len(cases) == 10
+    assert harness.repairs() == ()
+    for case in cases:
+        archive = tmp_path / f"{case['case_id']}.tar"
+        archive.write_bytes(harness.export(case["case_id"]))
+        assert check_case(unpacked(archive, tmp_path / "elsewhere")).sound
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    for case in cases:
+        moved = Harness(root).quarantine(case["case_id"])
+        assert moved["freed"] == ((case["session_id"],) if case["status"] == "active" else ())
+    assert check_store(root).sound
+    assert (root / "format.json").exists()
