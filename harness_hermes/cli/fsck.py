@@ -120,12 +120,16 @@ def _line(planned: Repair) -> str:
     return f"{planned.case_id or 'store'}, {planned.file}: {planned.does}"
 
 
-def _show_checks(name: str, checks: Iterable[Check], untidy: Iterable[str]) -> None:
-    for check in checks:
-        verdict = (f"{check.verdict.value:<14}", COLOURS[check.verdict])
-        console.print(Text.assemble(f"{name}  ", verdict, check.name))
-        for reason in check.reasons:
-            console.print(f"    {reason}")
+def _show_checks(name: str, checks: Sequence[Check], untidy: Iterable[str]) -> None:
+    """One line for a case that holds; for one that does not, each check with its reasons."""
+    if all(check.verdict is Verdict.OK for check in checks):
+        console.print(Text.assemble(f"{name}  ", (Verdict.OK.value, COLOURS[Verdict.OK])))
+    else:
+        for check in checks:
+            verdict = (f"{check.verdict.value:<14}", COLOURS[check.verdict])
+            console.print(Text.assemble(f"{name}  ", verdict, check.name))
+            for reason in check.reasons:
+                console.print(f"    {reason}")
     for remark in untidy:
         console.print(f"{name}  untidy: {remark}")
 

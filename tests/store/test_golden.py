@@ -37,7 +37,7 @@ from tests.store.golden import (
 from tests.store.script import PROBE, Process
 from tests.store.simulator import SimulatedDisk
 
-EVERY = 1 if os.environ.get("HARNESS_THOROUGH") else 11
+EVERY = 1 if os.environ.get("HARNESS_THOROUGH") else 23
 """Each so many-th byte is harmed; a prime, so that it meets every part of a line."""
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "damage.md"
 BEGIN, END = "<!-- made by tests/store/test_golden.py -->\n", "<!-- end -->\n"

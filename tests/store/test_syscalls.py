@@ -35,7 +35,7 @@ CALLS = (
 )  # fmt: skip
 FAULTS = ("error=EIO:when={}", "error=ENOSPC:when={}", "signal=SIGKILL:when={}", "error=EIO:when={}+")
 """One call fails with an error, or kills; or from one call on every call of that name fails."""
-EVERY = 1 if os.environ.get("HARNESS_THOROUGH") else 11
+EVERY = 1 if os.environ.get("HARNESS_THOROUGH") else 17
 
 
 @frozen
