@@ -30,6 +30,8 @@ from .fsck_bindings import check_bindings
 
 FORMAT = 2
 ZEROS = "0" * 64
+LOOKS = 5
+"""How often something that keeps changing is looked at."""
 BEGIN, END = "<!-- EPISTEMIC-HARNESS-DATA\n", "\nEND-EPISTEMIC-HARNESS-DATA -->\n"
 MEMBERS = {"event_id", "type", "timestamp", "session_id", "payload", "format", "prev_hash", "transition"}
 TEXTS = ("event_id", "type", "timestamp", "session_id", "prev_hash", "hash")
@@ -85,6 +87,21 @@ class StoreReport:
 
 def check_store(root: Path, only: str | None = None) -> StoreReport:
     """Check a store, or one case of it.  Reads only; raises ``OSError`` where the root itself cannot be read."""
+    for _ in range(LOOKS):
+        before = _store_stamp(root)
+        report = _checked(root, only)
+        if report.sound or _store_stamp(root) == before:
+            break
+    return report
+
+
+def _store_stamp(root: Path) -> tuple[object, ...]:
+    cases = sorted((root / "cases").iterdir()) if (root / "cases").is_dir() else []
+    files = [folder / name for folder in cases for name in ("events.jsonl", "case.md")]
+    return _stamp(root / "sessions.json", root / ".store.lock", *files)
+
+
+def _checked(root: Path, only: str | None) -> StoreReport:
     if not (root / "cases").is_dir():
         return StoreReport((), ())
     names = sorted(path.name for path in (root / "cases").iterdir() if path.is_dir() and not path.is_symlink())
@@ -98,7 +115,32 @@ def check_store(root: Path, only: str | None = None) -> StoreReport:
 
 
 def check_case(folder: Path) -> CaseReport:
-    """Check one case folder, wherever it lies; its name up to a dot is the id of the case."""
+    """Check one case folder, wherever it lies; its name up to a dot is the id of the case.
+
+    No lock is taken: what changes while it is looked at is looked at again.
+    """
+    for _ in range(LOOKS):
+        before = _stamp(folder / "events.jsonl", folder / "case.md")
+        report = _looked_at(folder)
+        if report.sound or _stamp(folder / "events.jsonl", folder / "case.md") == before:
+            return report
+    return _every(folder, Verdict.NOT_CHECKABLE, ("it is being written to; check it again",))
+
+
+def _stamp(*paths: Path) -> tuple[object, ...]:
+    """What tells whether any of these files was touched."""
+    found = []
+    for path in paths:
+        try:
+            stat = path.lstat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+    return tuple(found)
+
+
+def _looked_at(folder: Path) -> CaseReport:
     log = _read(folder / "events.jsonl")
     closed = [str(read) for read in (log, _read(folder / "case.md")) if isinstance(read, str) and _UNREADABLE in read]
     if closed:
