@@ -22,6 +22,7 @@ from attrs import define, field
 
 from harness_core.errors import Refused, Unavailable
 from harness_store import Harness
+from harness_store.fsck import Verdict, check_store
 from tests.store.script import PROBE, SOURCE
 
 SESSIONS = ("s0", "s1", "s2", "s3")
@@ -119,7 +120,20 @@ class Worker:
     # --- reading ---
 
     def reads(self) -> Mapping[str, Callable[[], Any]]:
-        return {"list": self.look, "show": self.show, "context": lambda: self.harness.context(self.session(), 4_000)}
+        return {
+            "list": self.look,
+            "show": self.show,
+            "check": self.check,
+            "context": lambda: self.harness.context(self.session(), 4_000),
+        }
+
+    def check(self) -> None:
+        """The checker takes no lock, and calls nothing damaged that is only being written."""
+        case_id = self.draw.choice(CASES)
+        for report in check_store(self.root, case_id).cases:
+            wrong = [check for check in report.checks if check.verdict is Verdict.VIOLATED]
+            if wrong:
+                self.tell({"wrong": f"fsck of {case_id}: {wrong}"})
 
     def look(self) -> None:
         errors = self.harness.model({"operation": "list", "limit": 200}, session_id="reader")["case_errors"]
