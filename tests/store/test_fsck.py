@@ -150,11 +150,12 @@ def test_one_case_can_be_checked_by_itself(tmp_path: Path) -> None:
 
 def test_the_checker_reads_with_code_of_its_own() -> None:
     """Nothing that the store reads, frames, hashes or parses with is used by the checker: an error there shows here."""
-    for name in ("fsck.py", "fsck_bindings.py", "legacy_fsck.py"):
+    parts = {"fsck_bindings", "fsck_bytes", "fsck_meaning", "fsck_verdicts"}
+    for name in ("fsck.py", "legacy_fsck.py", *(f"{part}.py" for part in parts)):
         tree = ast.parse((HARNESS / name).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
-                own = node.level and (node.module or "") not in {"", "fsck_bindings"}
+                own = node.level and (node.module or "") not in {"", *parts}
                 assert not own, ast.unparse(node)
                 assert node.module not in {"harness_core.wire"}
 
