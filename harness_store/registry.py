@@ -96,7 +96,9 @@ class Registry:
                 if error.code not in _READ_ANYHOW:
                     raise
                 # A store that cannot be written to is still read; what a dead process left stays to be settled.
-                return self._rebuilt(loaded)
+                found = self._rebuilt(loaded)
+                if error.code != "not_permitted":  # a sick disk may get well, and then there is something to settle
+                    return found
         self._cached = (loaded.signature, found)
         return found
 
