@@ -94,7 +94,7 @@ def parse(tool: str, arguments: Any) -> Call:
     if not isinstance(arguments, Mapping):
         example = json.dumps(EXAMPLES[tool])
         raise refused("invalid_arguments", Fault("arguments", f"must be an object, not {kind_of(arguments)}", example))
-    sent = dict(arguments)
+    sent = _json_object(arguments)
     kind = REQUESTS[tool][_operation(tool, sent)]
     faults = _detail_faults(sent)
     detail = sent.pop("response_detail", ResponseDetail.FULL)
@@ -109,6 +109,18 @@ def parse(tool: str, arguments: Any) -> Call:
     if faults or request is None:
         raise refused("invalid_arguments", *faults)
     return Call(request, ResponseDetail(detail))
+
+
+def _json_object(arguments: Mapping[str, Any]) -> Sent:
+    """The arguments as a dict; what an embedder in the same process hands over can be told with its path later, unless
+    it has no end or no digits that can be printed."""
+    sent = dict(arguments)
+    try:
+        json.dumps(sent, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        problem = "hold what no JSON can say (keys that are no text, thousands of digits, bottomless nesting)"
+        raise refused("invalid_arguments", Fault("arguments", problem, "a plain JSON object")) from None
+    return sent
 
 
 def _operation(tool: str, sent: Sent) -> str:

@@ -221,14 +221,16 @@ def _exposed(case: Case, event: Event, payload: ProbeExposed) -> Case:
         and superseded.probe_id == payload.probe_id
         and superseded.linked
     )
+    root = superseded if superseded is not None and linked else _WORTHLESS
     citation = replaced(
-        superseded if superseded is not None and linked else _WORTHLESS,
+        root,
         event_id=event.event_id,
         type=event.type,
         authority_domain=payload.authority_domain,
         probe_id=payload.probe_id,
         tool_name=payload.tool_name,
-        display_status=payload.display_result_status,
+        # A better-looking display does not mend what was seen before it.
+        display_status=payload.display_result_status if root.display_status is ResultStatus.OK else root.display_status,
         supersedes=payload.supersedes_event_id if linked else None,
     )
     probe = _pending(case, payload.probe_id)

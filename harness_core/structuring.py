@@ -40,6 +40,8 @@ from harness_core.errors import Fault
 from harness_core.vocabulary import AccessScope, AuthorityDomain, SourceRole
 from harness_core.wire import canonical_json, make_converter
 
+LARGEST_NUMBER = 2**53  # beyond it JSON numbers stop being exact
+
 Hook = Callable[[Any, Any], Any]
 
 MOST_NESTED = 100  # levels of a probe's arguments: nobody means more, and every level costs stack
@@ -147,6 +149,13 @@ def _exactly(kind: type, name: str) -> Hook:
         return value
 
     return hook
+
+
+def _whole_number(value: Any, _: Any) -> int:
+    number: int = _exactly(int, "a whole number")(value, _)
+    if abs(number) > LARGEST_NUMBER:
+        raise Unfit("is too large", f"a whole number up to {LARGEST_NUMBER}")
+    return number
 
 
 def _object(value: Any, _: Any) -> Mapping[str, Any]:
@@ -300,10 +309,16 @@ def _some_outcome(request: Commit) -> Found:
     return [("predicted_outcomes", "is empty", "at least one predicted outcome")] if empty else []
 
 
+def _temporary_id(draft: InitialEvidenceDraft) -> Found:
+    found = _source(draft)
+    fits = draft.id is None or draft.id.startswith("I")
+    return found if fits else [("id", f"{draft.id} is no temporary id", "I1, I2, ..."), *found]
+
+
 CHECKS: Mapping[type, Callable[[Any], Found]] = {
     SourceDraft: _external,
     EvidenceDraft: _source,
-    InitialEvidenceDraft: _source,
+    InitialEvidenceDraft: _temporary_id,
     List: _limit,
     Show: _as_of,
     RecordEvidence: _some_evidence,
@@ -332,7 +347,7 @@ PLAIN: Mapping[Any, Hook] = {
     EventId: _event_id,
     ToolName: _tool_name,
     str: _exactly(str, "text"),
-    int: _exactly(int, "a whole number"),
+    int: _whole_number,
     bool: _exactly(bool, "true or false"),
 }
 

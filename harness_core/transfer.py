@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from harness_core.authority import CLASS_OF, USER_DOMAINS, AuthorityClass
-from harness_core.calibration import weakest
+from harness_core.calibration import Weight, weakest, weigh
 from harness_core.case import Case
 from harness_core.closure import Transfer
 from harness_core.commands import Close, TransferDraft
@@ -67,11 +67,12 @@ def _correction(case: Case, draft: TransferDraft, sources: Mapping[str, Lesson])
         )
     for number, event_id in enumerate(draft.evidence_event_ids or ()):
         cited = case.citations.get(event_id)
-        if cited is None or CLASS_OF[cited.authority_domain] is not AuthorityClass.USER:
+        said = cited is not None and CLASS_OF[cited.authority_domain] is AuthorityClass.USER
+        if cited is None or not said or weigh(cited) in (Weight.FAILED, Weight.DISCARDED):
             faults.append(
                 Fault(
                     f"transfer.evidence_event_ids[{number}]",
-                    f"{event_id} is no user-authoritative event",
+                    f"{event_id} is no user-authoritative event that holds what the user said",
                     f"an event of one of {domains}",
                 )
             )

@@ -145,11 +145,11 @@ def test_a_stale_case_wants_its_items_changed(desk: Desk) -> None:
 REWORDED = claim("M1", "it holds 41")
 REPAIRS = {
     "removed": {"mechanisms": [], "current_plan": []},
-    "replaced": {"mechanisms": [claim("M2")], "current_plan": [step("P3", "M2")]},
+    "replaced": {"mechanisms": [claim("M2", "it holds 41")], "current_plan": [step("P3", "M2")]},
     "reworded": {"mechanisms": [REWORDED], "current_plan": [step("P1", "M1", action="stop")]},
     "lowered": {"mechanisms": [claim("M1", epistemic_status="unresolved")], "current_plan": []},
     "let go": {"mechanisms": [REWORDED], "current_plan": [step("P1"), step("P2")]},
-    "made a step": {"mechanisms": [], "current_plan": [step("M1", action="the file holds 42")]},
+    "made a step": {"mechanisms": [], "current_plan": [step("M1", action="read the file again")]},
 }
 PRETENCES = {
     "unchanged": {"decision": "ship it", "mechanisms": [claim("M1")], "current_plan": []},
@@ -158,6 +158,8 @@ PRETENCES = {
     "only the claim": {"mechanisms": [REWORDED], "current_plan": [step("P1", "M1", action=" Go  on")]},
     "more dependencies": {"mechanisms": [REWORDED], "current_plan": [step("P1", "M1", "A1")]},
     "only the step": {"mechanisms": [claim("M1")], "current_plan": []},
+    "another id": {"mechanisms": [claim("M2")], "current_plan": [step("P3", "M2")]},
+    "another kind": {"mechanisms": [], "current_plan": [step("M1", action="the file holds 42")]},
     "another array": {"mechanisms": [], "state_grounding": [claim("M1")], "current_plan": []},
 }  # fmt: skip
 

@@ -90,15 +90,43 @@ def test_a_step_is_repaired_by_another_action_or_by_letting_go(
 
 
 def test_removing_repairs() -> None:
-    """An item that is gone, or that became another kind of item, is repaired."""
+    """An item that is gone, or that became another kind of item with other words, is repaired."""
     before = model([("P1", ("M1",))])
-    after = Model(top_unknown="q", mechanisms=(Claim(id="P1", text="a", epistemic_status=EpistemicStatus.HYPOTHESIS),))
-    assert unrepaired(before, after, ("M1", "P1")) == ()
+    claim = Claim(id="P1", text="b", epistemic_status=EpistemicStatus.HYPOTHESIS)
+    assert unrepaired(before, Model(top_unknown="q", mechanisms=(claim,)), ("M1", "P1")) == ()
+    same = replaced(claim, text="a")
+    assert unrepaired(before, Model(top_unknown="q", mechanisms=(same,)), ("M1", "P1")) == ("P1",)
 
 
-@pytest.mark.parametrize(
-    "churn", ["The file holds 42.", "the file holds 42!", "\"the file\" holds (42)"]
-)
+def test_another_id_for_the_same_item_repairs_nothing() -> None:
+    """A stale claim or step that only changed its id is as stale as before; one that says less is repaired."""
+    claim = Claim(id="M1", text="it holds", epistemic_status=EpistemicStatus.HYPOTHESIS)
+    before = Model(
+        top_unknown="q", mechanisms=(claim,), current_plan=(PlanStep(id="P1", action="go", depends_on=("M1",)),)
+    )
+    renamed = replaced(
+        before,
+        mechanisms=(replaced(claim, id="M2"),),
+        current_plan=(PlanStep(id="P2", action="go", depends_on=("M2",)),),
+    )
+    assert unrepaired(before, renamed, ("M1", "P1")) == ("M1", "P1")
+    lowered = replaced(renamed, mechanisms=(replaced(claim, id="M2", epistemic_status=EpistemicStatus.UNRESOLVED),))
+    assert unrepaired(before, lowered, ("M1", "P1")) == ()
+    reworded = replaced(renamed, mechanisms=(replaced(claim, id="M2", text="it does not hold"),))
+    assert unrepaired(before, reworded, ("M1", "P1")) == ()
+
+
+@pytest.mark.parametrize("steps", [2, 400])
+def test_a_long_plan_is_followed_to_its_end(steps: int) -> None:
+    """Staleness and cycles are found through a chain of any length, whatever the order of its steps."""
+    chain = [(f"P{n}", (f"P{n + 1}",) if n + 1 < steps else ("M1",)) for n in range(steps)]
+    assert spread(model(chain), ["M1"]) == ("M1", *(item for item, _ in chain))
+    assert cycles(model(chain).current_plan) == ()
+    closed = [*chain[:-1], (f"P{steps - 1}", ("P0",)), ("Q", ("P0",))]
+    assert cycles(model(closed).current_plan) == tuple(item for item, _ in closed[:-1])
+
+
+@pytest.mark.parametrize("churn", ["The file holds 42.", "the file holds 42!", '"the file" holds (42)'])
 def test_punctuation_around_words_repairs_nothing(churn: str) -> None:
     """Setting the same words in other punctuation changes no claim in substance; another sign or number does."""
     claim = Claim(id="M1", text="the file holds 42", epistemic_status=EpistemicStatus.HYPOTHESIS)
@@ -106,3 +134,5 @@ def test_punctuation_around_words_repairs_nothing(churn: str) -> None:
     assert unrepaired(before, replaced(before, mechanisms=(replaced(claim, text=churn),)), ["M1"]) == ("M1",)
     for other in ("the file holds -42", "the file holds 4.2", "the file holds 43"):
         assert unrepaired(before, replaced(before, mechanisms=(replaced(claim, text=other),)), ["M1"]) == ()
+    for unseen in ("the\u200b file holds 42", "\u200fthe file holds 42", "the ﬁle holds 42", "the file holds 42\u00ad"):
+        assert unrepaired(before, replaced(before, mechanisms=(replaced(claim, text=unseen),)), ["M1"]) == ("M1",)
