@@ -73,7 +73,7 @@ class Harness:
         registry = Registry(
             SessionsFile(disk, self.root),
             self._cases.now,
-            self._cases.readable,
+            self._cases.every,
             aside,
         )
         written_by = f"epistemic-harness {GENERATION}"

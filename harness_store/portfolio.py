@@ -85,17 +85,30 @@ class Portfolio:
             state = writer.refresh().state
         return None if state is None else state.case
 
+    def every(self) -> Iterator[Case]:
+        """Every case as far as it can be believed; of a damaged one that is the part before the damage.
+
+        Raises ``Unavailable`` where one cannot be read now: that does not make it a case that is not there.
+        """
+        for case_id in self.ids():
+            case = self._believable(case_id)
+            if case is not None:
+                yield case
+
     def readable(self) -> Iterator[Case]:
-        """Every case as far as it can be read; of a damaged one that is the part before the damage."""
+        """As ``every``, less what cannot be read now."""
         for case_id in self.ids():
             try:
-                state = self._readable(case_id)
+                case = self._believable(case_id)
             except Unavailable as error:
                 log.warning("case_unreadable", case=case_id, error=str(error))
                 continue
-            case = self._outlined(case_id) if state is None else state.case
             if case is not None:
                 yield case
+
+    def _believable(self, case_id: str) -> Case | None:
+        state = self._readable(case_id)
+        return self._outlined(case_id) if state is None else state.case
 
     def _outlined(self, case_id: str) -> Case | None:
         """Of a damaged case of release 1.2.0, which kept its state in ``case.md`` alone, what its records still say."""
