@@ -183,7 +183,9 @@ class Recording(Execution):
             display_status=observations.reads_as(display),
             boundary=Boundary.MIDDLEWARE_RETURN,
         )
-        return self._executions.report(self._case_id, shown, self._session_id, self._wait)
+        # The next display supersedes this one.
+        self._observation = self._executions.report(self._case_id, shown, self._session_id, self._wait)
+        return self._observation
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with self._guard:

@@ -153,12 +153,22 @@ class Memory:
         if isinstance(clean, Open):
             return self._open(clean, session_id)
         if isinstance(clean, Resume):
+            self._known(clean.case_id)
             rules.require_free(self.bindings, session_id, clean.case_id)
             return self._changed(clean.case_id, self.settle(clean.case_id, clean, session_id))
+        active = self._active(session_id)
+        return self._changed(active, self.settle(active, self._completed(active, clean, request), session_id))
+
+    def _active(self, session_id: str) -> str:
         active = self._binding(session_id).active
         if active is None:
             raise Refused("this session has no active case", code="no_active_case")
-        return self._changed(active, self.settle(active, self._completed(active, clean, request), session_id))
+        return active
+
+    def _known(self, case_id: str) -> Case:
+        if case_id not in self.cases:
+            raise Refused("there is no such case", code="no_case")
+        return self.cases[case_id]
 
     def _completed(self, case_id: str, command: Any, sent: Request) -> Command:
         """The command with what only the keeper of the cases can add."""
@@ -213,9 +223,7 @@ class Memory:
         return {"returned": len(found[: request.limit]), "total_matching": len(found), "cases": found[: request.limit]}
 
     def _show(self, request: Show, session_id: str) -> Answer:
-        case = self.cases.get(request.case_id or self._binding(session_id).active or "")
-        if case is None:
-            raise Refused("there is no such case", code="no_case")
+        case = self._known(request.case_id or self._active(session_id))
         if case.status is CaseStatus.ACTIVE and case.session_id != session_id:
             raise Refused(f"case {case.case_id} is bound to another session", code="other_session")
         return {"case": document(case), "replay": report(case)}
