@@ -375,7 +375,7 @@ def faults_of(error: BaseException, kind: Any, path: str = "") -> list[Fault]:
     if isinstance(error, BaseValidationError):
         return [fault for inner in error.exceptions for fault in faults_of(inner, error.cl, _extended(path, inner))]
     if isinstance(error, ForbiddenExtraKeysError):
-        return [_unknown(path, str(name), error.cl) for name in sorted(error.extra_fields)]
+        return [_unknown(path, str(name), error.cl) for name in sorted(map(str, error.extra_fields))]
     if isinstance(error, Unfit):
         return [Fault(path, error.problem, error.send)]
     if isinstance(error, KeyError):

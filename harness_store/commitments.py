@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,10 @@ KEY_FILE = ".commitment.key"
 KEY_BYTES = 32
 
 
+UNTOLD = Commitment(sha256="0" * 64, scheme="none")
+"""Stands for arguments that have no canonical form: whether they match is unknown."""
+
+
 class CommitmentKey:
     """The store's key, read when it is first needed and made, durably, where it is missing."""
 
@@ -32,11 +35,19 @@ class CommitmentKey:
         self._path = root / KEY_FILE
         self._lock = FileLock(disk, root / ".commitment.lock", "the commitment key")
 
-    def commit(self, args: Mapping[str, Any]) -> Commitment:
-        """The commitment to exactly these arguments (a JSON object).  Raises ``Unavailable`` when the disk fails."""
+    def commit(self, args: Any) -> Commitment:
+        """The commitment to exactly these arguments (a JSON object).
+
+        Arguments that are no JSON have a commitment that nothing can be told by.  Raises ``Unavailable`` when the disk
+        fails.
+        """
+        try:
+            exact = canonical_json(args).encode("utf-8", "surrogatepass")
+        except (TypeError, ValueError, RecursionError):
+            return UNTOLD
         key = self._read() or self._make()
         keyed = HMAC(key, SHA256())
-        keyed.update(canonical_json(args).encode("utf-8", "surrogatepass"))
+        keyed.update(exact)
         return Commitment(sha256=keyed.finalize().hex(), key_id=hashlib.sha256(key).hexdigest()[:16])
 
     def _read(self) -> bytes | None:

@@ -131,7 +131,9 @@ class PosixDisk:
             )
 
     def open(self, path: Path, *, write: bool = False) -> int:
-        return os.open(path, (os.O_RDWR if write else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # A pipe in a file's place must not hold us up; regular files know no waiting.
+        flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        return os.open(path, (os.O_RDWR if write else os.O_RDONLY) | flags)
 
     def create(self, path: Path) -> int:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from harness_core.commands import Expose, Observe
-from harness_core.errors import Fault, HarnessError, refused
+from harness_core.errors import Fault, HarnessError, Refused, refused
 from harness_core.vocabulary import Boundary, Provenance, ResultStatus
 
 from . import observations
@@ -146,7 +146,7 @@ class Recording(Execution):
 
     def _observe(
         self, result: Any, boundary: Boundary, provenance: Provenance, status: ResultStatus | None
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any] | None:
         reads = observations.reads_as(result)
         known = status or reads
         unknown = known is ResultStatus.UNKNOWN
@@ -161,10 +161,14 @@ class Recording(Execution):
         )
         return self._record(self._seen)
 
-    def _record(self, seen: Observe) -> dict[str, Any]:
-        self._observation = self._executions.report(self._case_id, seen, self._session_id, self._wait)
+    def _record(self, seen: Observe) -> dict[str, Any] | None:
+        try:
+            self._observation = self._executions.report(self._case_id, seen, self._session_id, self._wait)
+        except Refused as refusal:
+            # Somebody else has reported for this execution meanwhile: a forked child, or who recovered it.
+            log.warning("observation_came_late", case=self._case_id, probe=self._probe_id, error=str(refusal))
         self.finished = True
-        return self._observation or {}
+        return self._observation
 
     def exposed(self, display: Any) -> dict[str, Any] | None:
         with self._guard:
@@ -203,7 +207,7 @@ class Recording(Execution):
         if self._seen is not None:  # observed, and the lock was not had then
             return self._record(self._seen)
         if error is not None:
-            text = f"{type(error).__name__}: {error}"
+            text = observations.error_text(error)
             interrupted = not isinstance(error, Exception)
             status = ResultStatus.INTERRUPTED if interrupted else ResultStatus.ERROR
             return self._observe(text, Boundary.LIBRARY_EXECUTION, Provenance.NATIVE_HANDLER_RESULT, status)

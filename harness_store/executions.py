@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from attrs import evolve, fields
 
 from harness_core.commands import Expose, Observe, Start
 from harness_core.errors import Damaged, HarnessError, Refused, Unavailable
 from harness_core.probes import Commitment, Correlation, Probe, StoredResult
-from harness_core.redaction import secret_values
+from harness_core.redaction import redact_text, secret_values
 from harness_core.vocabulary import CaseStatus, ProbeStatus
 
 from . import observations
 from .commitments import CommitmentKey
-from .disk import Disk
+from .disk import Disk, reporting
 from .execution import DORMANT, Blocked, Execution, Recording
 from .layout import Layout
 from .legacy_boundaries import Boundaries
@@ -23,6 +26,9 @@ from .logs import log
 from .portfolio import Portfolio
 from .registry import Registry
 from .transitions import Transitions
+
+REMEMBERED = 256
+"""Committed probes whose secrets a process keeps in mind."""
 
 HOST_WAIT = 2.0
 """Seconds that the start of a host's committed action waits for its case; a host's later bookkeeping does not wait."""
@@ -52,10 +58,18 @@ class Executions:
         self._transitions = transitions
         self._boundaries = boundaries
         self._key = CommitmentKey(disk, layout.root)
+        # What was committed as secret is nowhere on disk; while this process lives it is known in results too.
+        self._secrets: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
 
     def commitment(self, args: Mapping[str, Any]) -> Commitment:
         """The keyed commitment to exactly these arguments."""
         return self._key.commit(args)
+
+    def remember(self, case_id: str, probe_id: str, args: Mapping[str, Any]) -> None:
+        """Keep the secrets of a committed probe's arguments in memory, so that its result cannot repeat one."""
+        self._secrets[case_id, probe_id] = secret_values(dict(args))
+        if len(self._secrets) > REMEMBERED:
+            self._secrets.popitem(last=False)
 
     def begin(
         self,
@@ -110,12 +124,13 @@ class Executions:
         probe = state.case.pending_probe
         if probe is None or probe.tool_name != tool_name or probe.status is ProbeStatus.OBSERVED:
             return DORMANT
-        lease = self._lease(case_id).try_acquire() if probe.status is ProbeStatus.COMMITTED else None
+        with reporting(f"taking the lease of case {case_id}"):
+            lease = self._lease(case_id).try_acquire() if probe.status is ProbeStatus.COMMITTED else None
         if lease is None:
             return Blocked(self._executing(case_id, probe))
         try:
             actual = self._key.commit(args)
-            start = Start(probe_id=probe.probe_id, tool_name=tool_name, actual=actual, correlation=ids)
+            start = Start(probe_id=probe.probe_id, tool_name=tool_name, actual=actual, correlation=_redacted(ids))
             own = HOST_WAIT if host else self._transitions.wait
             self._transitions.change(case_id, start, session_id, own if wait is None else wait)
         except Refused as refusal:
@@ -135,7 +150,7 @@ class Executions:
             probe_id=probe.probe_id,
             session_id=session_id,
             lease=lease,
-            secrets=secret_values(dict(args)),
+            secrets=self._secrets.get((case_id, probe.probe_id), frozenset()) | _secrets_of(args),
             wait=wait if wait is not None else 0.0 if host else self._transitions.wait,
             host=host,
         )
@@ -173,6 +188,19 @@ class Executions:
     def report(self, case_id: str, seen: Observe | Expose, session_id: str, wait: float | None) -> dict[str, Any]:
         """Record what an execution's holder saw, whatever has become of the case meanwhile; the record."""
         return dict(self._transitions.change(case_id, seen, session_id, wait).records[-1])
+
+
+def _redacted(ids: Correlation) -> Correlation:
+    """A host's ids are texts of its own making."""
+    return evolve(ids, **{f.name: redact_text(getattr(ids, f.name)) for f in fields(Correlation)})
+
+
+def _secrets_of(args: Any) -> frozenset[str]:
+    """The secrets in actual arguments, which may be anything a host hands over."""
+    try:
+        return secret_values(args)
+    except RecursionError:
+        return frozenset()
 
 
 def _damaged(case_id: str, tool_name: str, damage: object) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from harness_core.errors import Damaged
+from harness_core.errors import Damaged, Refused
+from harness_core.structuring import is_case_id
 from harness_core.wire import strict_json
 
 from .disk import Disk, make_folder, open_or_create, read_file, reporting, write_durably
@@ -20,6 +21,12 @@ from .records import FORMAT
 from .sessions_file import STORE_LOCK
 
 FORMAT_FILE = "format.json"
+
+
+def no_case(case_id: object) -> Refused:
+    """There is no case of that id."""
+    named = case_id if isinstance(case_id, str) and case_id.isprintable() else repr(case_id)[:80]
+    return Refused(f'there is no case {named}; epistemic_model(operation="list") names those there are', code="no_case")
 
 
 @frozen
@@ -34,7 +41,9 @@ class Layout:
         return self.root / "cases"
 
     def case(self, case_id: str) -> Path:
-        """The folder of one case; ``case_id`` has been checked to be a plain name."""
+        """The folder of one case.  Raises ``Refused(code="no_case")`` for what cannot name one: a path, for example."""
+        if not isinstance(case_id, str) or not is_case_id(case_id):
+            raise no_case(case_id)
         return self.cases / case_id
 
     def lease(self, case_id: str) -> Path:

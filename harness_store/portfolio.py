@@ -29,7 +29,7 @@ from .disk import Disk, Stat, make_folder, read_file, reporting, write_undurably
 from .export import export
 from .heads import Block, read_block
 from .journal import Journal, Report
-from .layout import Layout
+from .layout import Layout, no_case
 from .logs import log
 from .projection import render
 
@@ -392,10 +392,3 @@ def raise_findings(case_id: str, found: Report[Audited]) -> None:
     """Raise ``Damaged`` for what a verification found; nothing where it found nothing."""
     if found.findings:
         raise damaged(case_id, found)
-
-
-def no_case(case_id: str) -> Refused:
-    """There is no case of that id."""
-    return Refused(
-        f'there is no case {case_id}; epistemic_model(operation="list") names those there are', code="no_case"
-    )

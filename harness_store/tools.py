@@ -33,12 +33,15 @@ from harness_core.decider import Moment, decide
 from harness_core.errors import Refused
 from harness_core.evolution import fold
 from harness_core.model import Lesson
+from harness_core.redaction import redact_text
+from harness_core.structuring import is_unicode
 from harness_core.vocabulary import CaseStatus
 
 from .codec import Audited
 from .executions import Executions
+from .layout import no_case
 from .legacy_boundaries import Boundaries
-from .portfolio import Portfolio, View, no_case
+from .portfolio import Portfolio, View
 from .registry import Registry
 from .transitions import Done, Transitions
 
@@ -71,9 +74,7 @@ class Tools:
         """Answer one call.  Arguments are checked before anything is looked at, and redacted before anything is
         decided.  Raises ``Refused``, ``Damaged``, ``Unavailable``."""
         call = parse(tool, args)
-        session = session_id.strip() if isinstance(session_id, str) else ""
-        if not session:
-            raise Refused("the host gave no session id, and a case belongs to a session", code="no_session")
+        session = _session(session_id)
         if not _only_reads(call.request):
             self._boundaries.arrive(session, self._transitions.wait)
         return dict(presented(self._answer(call.request, session), call.detail))
@@ -188,10 +189,11 @@ class Tools:
     def _commit(self, clean: Commit, sent: Request, session_id: str) -> Answer:
         case_id = self._active(session_id)
         args = sent.tool_args if isinstance(sent, Commit) else clean.tool_args  # the digest is of what was sent
-        done = self._transitions.change(
-            case_id, evolve(clean, commitment=self._executions.commitment(args)), session_id
-        )
-        return {"probe": document(done.case)["pending_probe"], "event": dict(done.records[-1])}
+        command = evolve(clean, commitment=self._executions.commitment(args))
+        done = self._transitions.change(case_id, command, session_id)
+        probe = document(done.case)["pending_probe"]
+        self._executions.remember(case_id, probe["probe_id"], args)
+        return {"probe": probe, "event": dict(done.records[-1])}
 
     def _recover(self, command: Recover, session_id: str) -> Answer:
         case_id = self._active(session_id)
@@ -214,6 +216,15 @@ def _only_reads(request: Request) -> bool:
 
 def _case_and_replay(view: View) -> Answer:
     return {"case": dict(view.document), "replay": dict(view.replay)}
+
+
+def _session(session_id: Any) -> str:
+    """The session id, as the host gave it; it is kept as it is, so it must be writable and no secret."""
+    if not isinstance(session_id, str) or not session_id.strip():
+        raise Refused("the host gave no session id, and a case belongs to a session", code="no_session")
+    if not is_unicode(session_id) or redact_text(session_id) != session_id:
+        raise Refused("the session id looks like a secret or is no text that can be written", code="bad_session")
+    return session_id
 
 
 def no_active_case() -> Refused:

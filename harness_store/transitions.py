@@ -23,9 +23,10 @@ from harness_core.evolution import fold
 from .codec import Audited, audited
 from .heads import Head
 from .journal import Writer
+from .layout import no_case
 from .legacy import ADOPTION
 from .logs import log
-from .portfolio import Portfolio, no_case, raise_findings
+from .portfolio import Portfolio, raise_findings
 from .registry import Held, Registry
 
 
