@@ -23,6 +23,7 @@ from .turns import Turns
 __all__ = ["GENERATION", "register"]
 
 TOOLSET = "epistemic-harness"
+SKILL_SAYS = "Inquire with predictions committed before looking, results captured by the host, and an honest end."
 SKILL = Path(__file__).resolve().parent.parent / "skills" / "epistemic-inquiry" / "SKILL.md"
 
 
@@ -53,7 +54,8 @@ def is_innermost(ctx: Any, middleware: Callable[..., Any]) -> bool:
 
 def register(ctx: Any) -> None:
     """Register everything with a Hermes plugin context.  No file is touched before a tool or hook needs one."""
-    profiles, lineage, turns, version = Profiles(), Lineage(), Turns(), running_version()
+    version = running_version()
+    profiles, lineage, turns = Profiles(), Lineage(), Turns(version)
     for name, schema in TOOLS.items():
         ctx.register_tool(
             name=name,
@@ -76,5 +78,5 @@ def register(ctx: Any) -> None:
     ctx.register_hook("subagent_stop", hooks.on_subagent_stop)
     ctx.register_hook("on_session_reset", hooks.on_session_reset)
     ctx.register_hook("on_session_finalize", hooks.on_session_finalize)
-    ctx.register_skill("epistemic-inquiry", SKILL)
+    ctx.register_skill("epistemic-inquiry", SKILL, SKILL_SAYS)
     log.info("registered", generation=GENERATION, host=version)

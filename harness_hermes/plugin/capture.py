@@ -15,6 +15,7 @@ a result.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 from attrs import define, field
 
 from harness_core.schemas import TOOLS
-from harness_core.vocabulary import Boundary, Provenance, ResultStatus
+from harness_core.vocabulary import Boundary, ModelOperation, Provenance, ResultStatus
 from harness_store import Execution
 
 from .hosts import GIVEN_UP, STATUS, is_proven
@@ -107,10 +108,24 @@ class Scope:
 NOT_RUN = frozenset({ResultStatus.BLOCKED, ResultStatus.INTERRUPTED})
 """How a call ends of which the host has no result of the handler's."""
 
+READING = (ModelOperation.LIST.value, ModelOperation.SHOW.value)
+SIDE_AGENT = {
+    "error": "this is a side agent of the session, and the session's inquiry is not its to change; "
+    "epistemic_model(list) and epistemic_model(show) read it",
+    "code": "side_agent",
+    "fields": [],
+}
+"""The answer to a fork that would change an inquiry."""
+
 SCOPE: ContextVar[Scope | None] = ContextVar("epistemic_harness_scope", default=None)
 
 CALLER: ContextVar[str] = ContextVar("epistemic_harness_caller", default="")
 """The session of the tool call around: calls that a tool makes itself (``execute_code``) come without one."""
+
+
+def _would_change(args: Any) -> bool:
+    """Whether a call of one of our tools asks for more than reading."""
+    return not isinstance(args, dict) or args.get("operation") not in READING
 
 
 class Capture:
@@ -133,13 +148,15 @@ class Capture:
     def on_tool_execution(self, *, tool_name: str, args: Any, next_call: Callable[[Any], Any], **ids: Any) -> Any:
         """Run the call exactly once and give back what it gave, recording it where it is a committed probe.
 
-        The one call that does not run is one that the harness refuses: a probe that would run a second time, or on a
-        damaged record.  It gets the refusal as an ordinary result.  Raises ``TypeError``, before anything begins, where
-        ``next_call`` is none.
+        Only calls that the harness refuses do not run: a probe that would run a second time or on a damaged record, and
+        a fork's attempt to change the session's inquiry.  They get the refusal as an ordinary result.  Raises
+        ``TypeError``, before anything begins, where ``next_call`` is none.
         """
         if not callable(next_call):  # an isolated plugin host hands over a stand-in; raising lets the host go on alone
             raise TypeError("next_call cannot be called: tool_execution does not work in this kind of plugin host")
         session_id = self._session(ids)
+        if tool_name in TOOLS and ids.get("session_id") and not session_id and _would_change(args):
+            return json.dumps(SIDE_AGENT)
         caller = CALLER.set(session_id)
         try:
             scope = self._begin(tool_name, args, session_id, ids) if session_id and tool_name not in TOOLS else None

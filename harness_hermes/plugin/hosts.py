@@ -82,6 +82,10 @@ STATUS: Mapping[str, ResultStatus] = MappingProxyType(
 )
 """The host's word for how a call ended, and ours."""
 
+ANNOUNCE_EVERY_TURN = frozenset({"0.22.2"})
+"""Hosts that call ``pre_llm_call`` for each turn of a session's own and for none of a fork's.  0.21 is not among them:
+it may drop a callback that another session keeps busy, and a turn that was not announced is then no fork's."""
+
 GIVEN_UP = frozenset({"cancelled", "timeout"})
 """The host's words for a call that it no longer waits for, although its worker may still run."""
 

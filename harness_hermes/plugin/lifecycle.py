@@ -39,9 +39,12 @@ class LifecycleHooks:
     ) -> dict[str, str] | None:
         """Give the turn its active case: a compressed ancestor's moves here, a host-paused one wakes up.
 
-        A session that is its own parent is a fork of its agent (0.22 announces none of those): it is told nothing.
+        A session that is its own parent is a fork of its agent: it is told nothing.
         """
-        if not session_id or parent_session_id == session_id:
+        if not session_id:
+            return None
+        if parent_session_id == session_id:
+            self._turns.fork(session_id, str(turn_id or ""))
             return None
         self._turns.begin(session_id, str(turn_id or ""))
         harness = self._profiles.harness()

@@ -37,7 +37,7 @@ class Bare:
     def register_middleware(self, kind: str, callback: Callable[..., Any]) -> None:
         self.middleware[kind] = callback
 
-    def register_skill(self, name: str, path: Path) -> None:
+    def register_skill(self, name: str, path: Path, description: str = "") -> None:
         self.skills[name] = path
 
     def get_config(self, key: str, default: Any = None) -> Any:

@@ -54,7 +54,9 @@ class Desk:
             logging.getLogger(name).setLevel(logging.INFO)
         import hermes_cli
         import run_agent
+        from hermes_cli.config import load_config
         from hermes_cli.plugins import get_plugin_manager
+        from hermes_cli.tools_config import _get_platform_tools
         from hermes_state import SessionDB
 
         self.version = release(hermes_cli.__version__)
@@ -62,14 +64,16 @@ class Desk:
         self.plugins = get_plugin_manager()
         self.plugins.discover_and_load()
         self._agent_class = run_agent.AIAgent
+        self._toolsets = sorted(_get_platform_tools(load_config(), "cli"))
         self.harness = Harness(self.home / FOLDER)
 
     def agent(self, **options: Any) -> Any:
         """An agent as the host's one-shot command makes it; ``options`` are the agent class's own."""
         settings = {"base_url": self.model.url, "api_key": "none", "provider": "custom", "model": MODEL}
-        return self._agent_class(
-            **settings, quiet_mode=True, **{"platform": "cli", "session_db": self.sessions, **options}
-        )
+        usual = {"platform": "cli", "session_db": self.sessions, "enabled_toolsets": self._toolsets}
+        agent = self._agent_class(**settings, quiet_mode=True, **{**usual, **options})
+        agent._memory_nudge_interval = agent._skill_nudge_interval = 0  # no review that would play the script besides
+        return agent
 
     def talk(
         self, agent: Any, *turns: Turn, prompt: str = "please look", history: Sequence[Message] = ()

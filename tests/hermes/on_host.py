@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from harness_core.schemas import TOOLS
 from harness_hermes.agent import Hermes
+from harness_hermes.plugin import SKILL
 from tests.hermes.faults import FAULTS
 from tests.hermes.host import Profile, hosts
 from tests.hermes.paths import OTHER
@@ -50,6 +53,26 @@ NAMED = {
 """What the log line about a fault says; a planted exception says where it was planted."""
 
 
+def scene(name: str, host: Hermes, where: Maker, **extra: Any) -> Any:
+    """What a scene of ``lives`` gives on a host, in a profile of its own; ``extra`` are the host's settings."""
+    profile = Profile(where.mktemp(name) / "home", plugins={"a-other": OTHER}, extra=extra)
+    return profile.inside(f"tests.hermes.lives:{name}", host=host)
+
+
+def with_all_of(ours: Any, sent: Any) -> Any:
+    """``sent`` with everything put back that ``ours`` has: the same, where nothing of it was taken out."""
+    if isinstance(ours, Mapping) and isinstance(sent, Mapping):
+        return {**sent, **{key: with_all_of(value, sent.get(key)) for key, value in ours.items()}}
+    return ours
+
+
+@pytest.fixture(scope="module")
+def lived(host: Hermes, tmp_path_factory: Maker) -> Mapping[str, Any]:
+    """The scenes that need no settings of their own, played in one process."""
+    profile = Profile(tmp_path_factory.mktemp("lived") / "home", plugins={"a-other": OTHER})
+    return dict(profile.inside("tests.hermes.lives:one_after_the_other", host=host))
+
+
 class OnHost:
     """The promises."""
 
@@ -73,3 +96,90 @@ class OnHost:
         assert faulty[fault]["ran"] == without["ran"]
         lines = faulty[fault]["log"]
         assert any(NAMED.get(fault, "Planted") in line for line in lines), lines
+
+    # --- the loop ---
+
+    def test_the_loop_ends_resolved_where_the_prediction_holds_and_repaired_where_not(
+        self, lived: Mapping[str, Any]
+    ) -> None:
+        """A file read as predicted proves the claim and the case closes supported; a contrary one makes claim and plan
+        stale, and the repaired case closes unresolved."""
+        found = lived["loop"]
+        held, broke = found["predicted"], found["contrary"]
+        assert (held["closure"]["outcome"], held["closure"]["calibration"]["label"]) == ("resolved", "supported")
+        assert set(broke["made stale"]) == {"M1", "P1"}
+        assert (broke["closure"]["outcome"], broke["stale"]) == ("unresolved", False)
+        for each in (held, broke):
+            assert each["provenance"] == "native_handler_result"
+            assert each["usable"]
+
+    # --- the life of a session ---
+
+    def test_each_way_of_ending_a_session_does_what_the_document_says(self, lived: Mapping[str, Any]) -> None:
+        """docs/hermes.md says of each way in which hosts tell of an end what becomes of the case, then and later."""
+        found = lived["ends"]
+        assert {way: after for way, (after, _) in found.items()} == column("ends", "then")
+        assert {way: later for way, (_, later) in found.items()} == column("ends", "after the next turn")
+
+    def test_a_case_follows_its_session_through_a_rotating_compression_and_no_branch(
+        self, host: Hermes, tmp_path_factory: Maker
+    ) -> None:
+        """The host compresses and goes on under a new id: the case moves, its committed call is captured, the context
+        is whole; a branch of the session gets nothing."""
+        found = scene("rotation", host, tmp_path_factory, compression={"in_place": False})
+        assert found == {
+            "rotated": True,
+            "shorter": True,
+            "owner": True,
+            "owners": True,
+            "status": "active",
+            "told": "[ACTIVE EPISTEMIC CASE moved]",
+            "observed": 1,
+            "branch told": "",
+        }
+
+    def test_what_a_child_leaves_unfinished_is_paused_and_its_parents_is_not(self, lived: Mapping[str, Any]) -> None:
+        """A delegated child's own case is paused when the child stops; the parent's stays active and gains nothing."""
+        assert lived["child"] == {
+            "child": "paused",
+            "lifecycle": ["subagent_stop"],
+            "other session": True,
+            "parent": ["parents", "active"],
+        }
+
+    # --- what the model is told ---
+
+    def test_ten_turns_tell_a_case_once_and_then_what_changed(self, lived: Mapping[str, Any]) -> None:
+        """A still case costs at most an eighth, and one that changes twice a third, of the 4,155 characters a turn that
+        release 1.2.0 takes; the host replays each text; once the transcript has lost them, the case is told whole."""
+        found = lived["ten_turns"]
+        still, changing = (found[name]["told"] for name in ("still", "changing"))
+        assert sum(map(len, still)) <= 41_550 / 8
+        assert sum(map(len, changing)) <= 41_550 / 3
+        assert ["Unchanged" in text for text in still] == [False] + [True] * 9
+        assert [turn for turn, text in enumerate(changing) if "Unchanged" not in text] == [0, 3, 6]
+        assert "the limit is 6" in changing[6]
+        assert found["still"]["replayed"] == found["changing"]["replayed"] == 10
+        assert found["after compaction"] == still[0]
+
+    def test_a_model_that_never_saw_the_tools_finds_and_uses_them(self, lived: Mapping[str, Any]) -> None:
+        """The catalogue shows a whole first sentence of each tool, the skill loads whole, a bad call is answered with
+        every field it lacks, and no answer passes 8,000 characters."""
+        seen = lived["model_view"]
+        catalogue = seen["tools"]["tool_search"]["description"]
+        for name, schema in TOOLS.items():
+            assert f"- {name}: {schema['description'].split('. ')[0]}." in catalogue
+        skill, found, described, opened, wrong, right = seen["results"]
+        text = SKILL.read_text(encoding="utf-8")
+        assert json.dumps(text)[1:-1] in skill.replace("\\/", "/") or text in json.loads(skill)["content"]
+        assert "epistemic_probe" in found
+        assert "would_change_belief" in described
+        assert "error" not in json.loads(opened)
+        assert {fault["path"] for fault in json.loads(wrong)["fields"]} >= {"purpose", "tool_args", "authority_domain"}
+        assert json.loads(right)["probe"]["status"] == "committed"
+        assert max(len(each) for each in (opened, wrong, right)) < 8_000
+
+    def test_the_schemas_reach_the_model_as_they_are(self, host: Hermes, tmp_path_factory: Maker) -> None:
+        """Where the host defers nothing, its sanitiser takes nothing out of the two schemas."""
+        sent = scene("direct", host, tmp_path_factory, tools={"tool_search": {"enabled": "off"}})
+        assert sent == with_all_of(TOOLS, sent)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_hermes.demo.scripted import Call, Turn, play
-from tests.hermes.inside import Desk
+from tests.hermes.inside import Desk, results
 
 OTHER = """
 import os, pathlib, threading
@@ -248,9 +248,14 @@ def delegated(agent: Any, desk: Desk, reading: Call) -> None:
         return (child if "read the file for me" in asked else parent)(messages)
 
     desk.player = player
+    desk.model.requests.clear()
     agent.run_conversation("please delegate")
-    seen = [str(each) for request in desk.model.requests for each in request["messages"] if each["role"] == "tool"]
-    assert any("in look" in each and "child" not in each for each in seen), "the child did not read"
+
+    def has_read() -> bool:
+        tools = [each for request in desk.model.requests for each in request["messages"] if each["role"] == "tool"]
+        return any("in look" in str(each["content"]) and "child" not in str(each["content"]) for each in tools)
+
+    until(has_read)  # delegations run in the background
 
 
 def forked(agent: Any, desk: Desk, walk: Walk) -> None:
@@ -258,7 +263,11 @@ def forked(agent: Any, desk: Desk, walk: Walk) -> None:
     history = desk.talk(agent, Turn("nothing yet"))["messages"]
     fork = desk.agent(session_id=agent.session_id, parent_session_id=agent.session_id)
     fork._persist_disabled = True
-    desk.talk(fork, Turn("look", [walk.look()]), Turn("done"), prompt="review", history=history)
+    discard = desk.deferred("epistemic_probe", {"operation": "discard", "reason": "tidying up"})
+    said = desk.talk(
+        fork, Turn("look", [walk.look()]), Turn("drop", [discard]), Turn("done"), prompt="review", history=history
+    )
+    assert "side_agent" in results(said)[-1], results(said)
 
 
 def repeated(agent: Any, desk: Desk, walk: Walk) -> None:

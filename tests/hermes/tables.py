@@ -29,6 +29,7 @@ def walked(home: Path, host: Hermes) -> dict[str, str]:
 def cell(row: Mapping[str, Any]) -> str:
     """What is recorded on a path: boundary, provenance, status, and what else differs."""
     if not row["observations"]:
+        assert row["probe"] == "committed", row
         return NOTHING
     more = "; the display beside it" if row["exposed"] else ""
     drift = "; drift recorded" if row["args"] is False else ""
@@ -44,8 +45,9 @@ def section(name: str) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
-    return "\n".join(lines).replace("| --- | --- ", "|---|---").replace("|---| --- ", "|---|---") + "\n"
+    line = "|" + "---|" * len(heads)
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return "\n".join([first, line, *others]) + "\n"
 
 
 def column(name: str, head: str) -> dict[str, str]:
@@ -53,6 +55,20 @@ def column(name: str, head: str) -> dict[str, str]:
     lines = [[each.strip() for each in line.strip("|").split(" | ")] for line in section(name).strip().splitlines()]
     at = lines[0].index(head)
     return {line[0]: line[at] for line in lines[2:]}
+
+
+def ended(home: Path, host: Hermes) -> list[tuple[str, str, str]]:
+    """For each way in which a session can end, what becomes of its case."""
+    found = Profile(home).inside("tests.hermes.lives:ends", host=host)
+    return [(way, after, later) for way, (after, later) in found.items()]
+
+
+def write(name: str, text: str) -> None:
+    """Put a table between its marks in the document."""
+    new = f"<!-- {name} -->\n{text}<!-- /{name} -->"
+    old = DOCUMENT.read_text(encoding="utf-8")
+    changed = re.sub(rf"<!-- {name} -->\n.*?<!-- /{name} -->", lambda _: new, old, flags=re.DOTALL)
+    DOCUMENT.write_text(changed, encoding="utf-8")
 
 
 def main() -> None:
@@ -64,10 +80,13 @@ def main() -> None:
             found[version] = walked(Path(scratch) / "home", host)
     (first, *_) = found.values()
     rows = [[path, *(cells[path] for cells in found.values())] for path in first]
-    text = DOCUMENT.read_text(encoding="utf-8")
-    new = f"<!-- paths -->\n{table(['path', *found], rows)}<!-- /paths -->"
-    text = re.sub(r"<!-- paths -->\n.*?<!-- /paths -->", lambda _: new, text, flags=re.DOTALL)
-    DOCUMENT.write_text(text, encoding="utf-8")
+    write("paths", table(["path", *found], rows))
+    newest = hosts()["0.22.2"]
+    assert newest is not None
+    with tempfile.TemporaryDirectory() as scratch:
+        write(
+            "ends", table(["how the host tells it", "then", "after the next turn"], ended(Path(scratch) / "h", newest))
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from harness_core.vocabulary import Boundary
 from harness_hermes.plugin.capture import SCOPE
-from harness_hermes.plugin.hosts import NO_HERMES, PROVEN, is_proven, release
+from harness_hermes.plugin.hosts import ANNOUNCE_EVERY_TURN, GIVEN_UP, NO_HERMES, PROVEN, is_proven, release
+from harness_hermes.plugin.turns import Turns
 from tests.hermes.bare import IDS, Bare
 
 
@@ -125,6 +127,84 @@ def test_late_and_replayed_reports_change_nothing(host: Bare) -> None:
         assert host.hooks[hook](**late) is None
     assert host.events() == before
     assert SCOPE.get() is None
+
+
+@pytest.mark.parametrize("word", sorted(GIVEN_UP))
+def test_a_call_the_host_gives_up_is_recorded_so_and_its_late_result_is_not(host: Bare, word: str) -> None:
+    """The host's word from outside the call, with the call's ids, ends it as interrupted; the worker's result, which
+    comes later, changes nothing, and the next call of the tool is an ordinary one."""
+    host.commit()
+    outside = contextvars.Context()
+
+    def inside(_: Any) -> str:
+        outside.run(host.post, "given up", status=word)
+        assert host.observed()["result_status"] == "interrupted"
+        host.transform("late", status="ok")
+        return "late"
+
+    assert host.call(inside) == "late"
+    seen = host.observed()
+    assert (seen["result"], seen["raw_result_provenance"]) == ("given up", "unknown")
+    assert not host.events("probe_exposed")
+
+
+def test_the_hosts_word_about_another_call_ends_none(host: Bare) -> None:
+    """A word with other ids, or one that gives nothing up, said from outside of the call, is dropped."""
+    host.commit()
+    outside = contextvars.Context()
+
+    def inside(_: Any) -> str:
+        outside.run(host.post, "other", status="cancelled", tool_call_id="c9")
+        outside.copy().run(host.post, "other", status="ok")
+        return "42"
+
+    host.call(inside)
+    assert host.observed()["result"] == "42"
+
+
+def test_a_call_that_a_tool_makes_itself_belongs_to_the_session_around_it(host: Bare) -> None:
+    """Without any id of its own, a call inside another one is the session's, and is recorded as unproven."""
+    host.commit()
+    nested = {"session_id": "", "task_id": "", "turn_id": "", "api_request_id": "", "tool_call_id": ""}
+    host.call(lambda _: host.call(lambda _: "42", **nested), tool="execute_code", arguments={})
+    seen = host.observed()
+    assert (seen["result"], seen["raw_result_provenance"]) == ("42", "unknown")
+
+
+def test_a_fork_of_the_sessions_agent_neither_takes_nor_changes_anything(host: Bare) -> None:
+    """A host announces a fork as its own parent: it is told nothing, its calls run unrecorded, and our tools let it
+    read but not change."""
+    host.commit()
+    assert host.hooks["pre_llm_call"](session_id="s1", parent_session_id="s1", turn_id="fork") is None
+    before = host.events()
+    assert host.call(lambda _: "42", turn_id="fork") == "42"
+    drop = {"operation": "discard", "reason": "tidying up"}
+    answer = host.call(lambda _: "ran", tool="epistemic_probe", arguments=drop, turn_id="fork")
+    assert json.loads(answer)["code"] == "side_agent"
+    assert host.call(lambda _: "ran", tool="epistemic_model", arguments={"operation": "show"}, turn_id="fork") == "ran"
+    assert host.events() == before
+    host.call(lambda _: "42")
+    assert host.observed()["result"] == "42"
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("123"), st.booleans())), st.sampled_from([*PROVEN]))
+def test_only_what_a_host_said_makes_a_turn_foreign(told: list[tuple[str, str, bool]], version: str) -> None:
+    """A fork's announced turn is foreign; one that was not announced is so only where the host announces all; the
+    current one and calls without a turn are the session's own."""
+    turns = Turns(version)
+    forks, current = set(), {}
+    for session, turn, fork in told:
+        if fork:
+            turns.fork(session, turn)
+            forks.add((session, turn))
+        else:
+            turns.begin(session, turn)
+            current[session] = turn
+    for session in "ab":
+        assert not turns.is_foreign(session, "")
+        for turn in "1234":
+            unannounced = version in ANNOUNCE_EVERY_TURN and current.get(session, turn) != turn
+            assert turns.is_foreign(session, turn) == ((session, turn) in forks or unannounced)
 
 
 class Boom(Exception):

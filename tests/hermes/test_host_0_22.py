@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hermes.on_host import OnHost, faulty, host, without
+from tests.hermes.on_host import OnHost, faulty, host, lived, without
 
-__all__ = ["TestHermes022", "faulty", "host", "without"]
+__all__ = ["TestHermes022", "faulty", "host", "lived", "without"]
 
 pytestmark = pytest.mark.hermes
 
