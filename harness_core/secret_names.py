@@ -44,7 +44,10 @@ _MACHINE_ENDINGS = (
 )
 # Some words count only behind one of these, and "token" only where none of its own stands in front.
 _BEFORE: Mapping[str, frozenset[str]] = {
-    "pass": words_of("db database smtp user mail email ftp mysql pg postgres redis ssh login admin root sudo proxy"),
+    "pass": words_of(
+        "db database smtp user mail email ftp mysql pg postgres redis ssh login admin root sudo proxy become bind ldap"
+    ),
+    "pw": words_of("bind db ldap root user admin"),
     "auth": words_of("basic http proxy"),
     "string": words_of("connection conn"),
     "str": words_of("connection conn"),
