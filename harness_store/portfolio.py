@@ -191,7 +191,11 @@ class Portfolio:
     def after_write(self, state: Audited) -> View:
         """The view of a state whose bytes this process has just written or verified; of its artifacts those are looked
         into that do not look as they did."""
-        marks = Findings(artifacts=self.artifact_faults(state.case, thorough=False))
+        try:
+            faults = self.artifact_faults(state.case, thorough=False)
+        except Unavailable as error:  # what was written stands, whether or not its artifacts can be looked at now
+            faults = (f"the artifacts could not be looked at ({error.code})",)
+        marks = Findings(artifacts=faults)
         return View(document(state.case), report(state.case, state.violations, marks), state.case)
 
     def view(self, case_id: str) -> View:
