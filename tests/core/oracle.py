@@ -128,15 +128,22 @@ class Reading:
             self.stale, self.mismatch = [], ""
 
     def repaired(self, before: Mapping[str, JSON], item: str) -> bool:
-        old, new = find(before, item), find(self.model, item)
-        if new is None or old is None or ("action" in old) != ("action" in new):
+        old = find(before, item) or {}
+        here = find(self.model, item)
+        if here is not None:
+            return not self.same(old, here)
+        every = [found for array in (*ARRAYS, "current_plan") for found in self.model[array]]
+        return not any(self.same(old, found) for found in every if find(before, found["id"]) is None)
+
+    def same(self, old: Mapping[str, JSON], new: Mapping[str, JSON]) -> bool:
+        """Whether two items say the same, and no less."""
+        if said(old.get("text", old.get("action"))) != said(new.get("text", new.get("action"))):
+            return False
+        if ("text" in old) != ("text" in new):
             return True
-        word = "action" if "action" in old else "text"
-        if said(old[word]) != said(new[word]):
-            return True
-        if word == "text":
-            return RANK[new["epistemic_status"]] < RANK[old["epistemic_status"]]
-        return any(needed in self.stale and needed not in new["depends_on"] for needed in old["depends_on"])
+        if "text" in old:
+            return RANK[new["epistemic_status"]] >= RANK[old["epistemic_status"]]
+        return all(needed in new["depends_on"] for needed in old["depends_on"] if needed in self.stale)
 
     def probe_committed(self, record: Record, payload: Record) -> None:
         self.probe, self.probe_status, self.observation = dict(payload["probe"]), "committed", ""
@@ -304,9 +311,8 @@ class Reading:
         """Whether the whole chain from this observation to the raw one is of this probe and went well."""
         if any(r["type"] == "probe_discarded" and r["payload"]["probe_id"] == probe_id for r in self.records):
             return False
-        shown = self.payload(event_id) or {}
         while "supersedes_event_id" in (here := self.payload(event_id) or {}):
-            if here["probe_id"] != probe_id:
+            if here["probe_id"] != probe_id or here["display_result_status"] != "ok":
                 return False
             event_id = here["supersedes_event_id"]
         raw = self.payload(event_id) or {}
@@ -314,7 +320,7 @@ class Reading:
             raw.get("probe_id") == probe_id
             and raw.get("execution_result_status") == "ok"
             and raw.get("raw_result_provenance") == "native_handler_result"
-            and shown.get("display_result_status") == "ok"
+            and raw.get("display_result_status") == "ok"
         )
 
     def tool_of(self, probe_id: str) -> str:
