@@ -120,6 +120,14 @@ SCRIPT: Mapping[str, Operation] = {
     "discard": lambda p: p.probe(operation="discard", reason="r"),
     "quarantine": lambda p: p.harness.quarantine("c1"),
 }
+OLD_SCRIPT: Mapping[str, Operation] = {
+    "adopt with evidence": lambda p: p.model(
+        "s-stale", operation="record_evidence", evidence=[{"summary": "a", **SOURCE}]
+    ),
+    "adopt what a crash left": lambda p: p.probe("s-crash", operation="discard", reason="r"),
+    "adopt and move": lambda p: p.harness.adopt_lineage("s-new", ["s-fail", "s-new"]),
+}
+"""First writes to cases of a store that release 1.2.0 made."""
 # An operation of two transitions has a state in between.
 TWO = "resume after a pause"
 
@@ -158,7 +166,7 @@ def portfolio(process: Process) -> dict[str, Any]:
 
 def take_up(process: Process, name: str) -> None:
     """Give the process the execution that its predecessor had under way: the lease died with it, the probe did not."""
-    if SCRIPT[name] in (observed, exposed, large):
+    if SCRIPT.get(name) in (observed, exposed, large):
         executions = process.harness._executions
         case = process.model(operation="show")["case"]
         lease = executions._lease(case["case_id"]).try_acquire()
@@ -196,7 +204,7 @@ def said_of(name: str, process: Process) -> Said:
     Anything but the harness's own errors is a fault of it: ``written`` is then ``fault``, which allows nothing.
     """
     try:
-        SCRIPT[name](process)
+        (SCRIPT.get(name) or OLD_SCRIPT[name])(process)
     except Unavailable as error:
         return Said(error.code, error.written)
     except HarnessError as error:

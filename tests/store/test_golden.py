@@ -6,6 +6,7 @@ A golden store is damaged in every way and everything is tried on it; docs/damag
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import tempfile
@@ -16,6 +17,7 @@ import pytest
 
 from harness_core.errors import Damaged
 from harness_store import Harness
+from harness_store.disk import PosixDisk
 from harness_store.fsck import CaseReport, Verdict, check_case, check_store
 from tests.store.golden import (
     ATTEMPTS,
@@ -279,3 +281,21 @@ def test_the_documented_table_is_what_happens() -> None:
     if os.environ.get("HARNESS_WRITE_DOCS"):
         TABLE.write_text(made, encoding="utf-8")
     assert made == text or os.environ.get("HARNESS_WRITE_DOCS")
+
+
+def test_an_answer_stands_though_an_artifact_cannot_be_read(tmp_path: Path) -> None:
+    """A disk error in looking at an artifact after a transition does not deny the transition, and is named."""
+
+    class Sick(PosixDisk):
+        def open(self, path: Path, *, write: bool = False) -> int:
+            if "artifacts" in path.parts:
+                raise OSError(errno.EIO, "Input/output error")
+            return PosixDisk.open(self, path, write=write)
+
+    harness = Harness(place_files(WHOLE, tmp_path), disk=Sick())
+    done = harness.model({"operation": "record_evidence", "evidence": [EVIDENCE]}, session_id="s1")
+    assert done["evidence_event_ids"] == [harness.timeline("c1")[-1]["event_id"]]
+    assert done["replay"]["artifacts"] == {
+        "valid": False,
+        "errors": ["the artifacts could not be looked at (io_error)"],
+    }

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,11 @@ from harness_store.disk import PosixDisk
 from harness_store.fsck import StoreReport, Verdict, check_store
 from harness_store.repair import Kind
 from tests.store.golden import files_of, place_files
-from tests.store.script import TWO, Process, Said, portfolio, put_in_order
+from tests.store.script import OLD_SCRIPT, TWO, Process, Said, portfolio, put_in_order, said_of
 from tests.store.test_harness_crashes import BEFORE, NAMES, SEEN
 
 PROJECT = Path(__file__).resolve().parents[2]
+OLD = Path(__file__).parent / "release_1_2_0" / "store"
 CALLS = (
     "openat", "pwrite64", "fsync", "fdatasync", "rename", "renameat", "renameat2", "unlink", "unlinkat", "ftruncate",
     "mkdir", "mkdirat", "flock",
@@ -99,18 +100,54 @@ def performer() -> Iterator[Performer]:
         process.stdin.close()
 
 
-def placed(number: int, root: Path) -> Path:
-    """The store before an operation, in a real folder."""
-    if root.exists():
-        shutil.rmtree(root)
-    return place_files(files_of(BEFORE[number]), root)
+@frozen
+class Subject:
+    """An operation, how the store before it is laid out, what a user sees of a store, and what he sees before and
+    after the operation."""
+
+    name: str
+    fill: Callable[[Path], object]
+    seen: Callable[[Path], Any]
+    before: Any
+    after: Any
+
+    def placed(self, root: Path) -> Path:
+        if root.exists():
+            shutil.rmtree(root)
+        self.fill(root)
+        return root
 
 
-def calls_of(performer: Performer, number: int, tmp_path: Path) -> list[Call]:
+def of_script(number: int) -> Subject:
+    return Subject(
+        NAMES[number],
+        lambda root: place_files(files_of(BEFORE[number]), root),
+        lambda root: portfolio(Process(PosixDisk(), root)),
+        SEEN[number],
+        SEEN[number + 1],
+    )
+
+
+def of_old_script(name: str, scratch: Path) -> Subject:
+    def seen(root: Path) -> Any:
+        harness = Process(PosixDisk(), root).harness
+        rows = harness.model({"operation": "list", "limit": 200}, session_id="reader")
+        assert rows["case_errors"] == {}
+        shown = {row["case_id"]: (row, harness.replay(row["case_id"])) for row in rows["cases"]}
+        return shown, {row["session_id"]: harness.is_bound(row["session_id"]) for row in rows["cases"]}
+
+    root = scratch / "whole"
+    shutil.copytree(OLD, root)
+    before = seen(root)
+    assert said_of(name, Process(PosixDisk(), root)).word == "done"
+    return Subject(name, lambda root: shutil.copytree(OLD, root), seen, before, seen(root))
+
+
+def calls_of(performer: Performer, subject: Subject, tmp_path: Path) -> list[Call]:
     """Every call under the root that an operation makes, in order."""
-    root, log = placed(number, tmp_path / "store"), tmp_path / "calls"
+    root, log = subject.placed(tmp_path / "store"), tmp_path / "calls"
     said = performer.perform(
-        root, NAMES[number], "-y", "-o", str(log), "-e", f"trace={','.join(f'?{c}' for c in CALLS)}"
+        root, subject.name, "-y", "-o", str(log), "-e", f"trace={','.join(f'?{c}' for c in CALLS)}"
     )
     assert said.word == "done", said
     counted: dict[str, int] = {}
@@ -130,29 +167,30 @@ def violated(report: StoreReport) -> list[str]:
     return [f"{check.name}: {check.reasons}" for check in checks if check.verdict is Verdict.VIOLATED]
 
 
-def judge(root: Path, number: int, said: Said, what: str) -> None:
+def judge(root: Path, subject: Subject, said: Said, what: str) -> None:
     """The store holds, is as before or as after, and what the operation said is true."""
     assert said.written != "fault", (what, said)
     assert violated(check_store(root)) == [], (what, said)
     assert Kind.UNMARK not in put_in_order(Harness(root)) or said.written == "unknown", (what, said)
-    seen = portfolio(Process(PosixDisk(), root))
-    if NAMES[number] != TWO or said.word == "done":
-        assert seen in said.allowed(SEEN[number], SEEN[number + 1]), (what, said)
+    seen = subject.seen(root)
+    if subject.name != TWO or said.word == "done":
+        assert seen in said.allowed(subject.before, subject.after), (what, said)
     assert check_store(root).sound, (what, said)
 
 
-@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
-def test_a_call_that_fails_or_kills_leaves_before_or_after(number: int, performer: Performer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*NAMES, *OLD_SCRIPT])
+def test_a_call_that_fails_or_kills_leaves_before_or_after(name: str, performer: Performer, tmp_path: Path) -> None:
     """Whatever call of an operation fails or is the process's last, the store is whole and what was said is true."""
-    calls = calls_of(performer, number, tmp_path)
+    subject = of_old_script(name, tmp_path) if name in OLD_SCRIPT else of_script(NAMES.index(name))
+    calls = calls_of(performer, subject, tmp_path)
     assert {"pwrite64", "fsync", "openat"} <= {call.name for call in calls}
-    trials = [(call, fault) for call in calls for fault in FAULTS][number % EVERY :: EVERY]
+    trials = [(call, fault) for call in calls for fault in FAULTS][len(name) % EVERY :: EVERY]
     met = set()
     for call, fault in trials:
-        root = placed(number, tmp_path / "store")
+        root = subject.placed(tmp_path / "store")
         what = f"{call.name}:{fault.format(call.number)}"
-        said = performer.perform(root, NAMES[number], "-o", "/dev/null", "-e", f"inject={what}")
-        judge(root, number, said, what)
+        said = performer.perform(root, subject.name, "-o", "/dev/null", "-e", f"inject={what}")
+        judge(root, subject, said, what)
         met.add(said.word)
     performer.trials += len(trials)
     if EVERY == 1:
