@@ -237,6 +237,13 @@ class Harness:
         """
         return self._sessions.context(session_id, ceiling, told)
 
+    def is_active(self, session_id: str) -> bool:
+        """Whether the session has an active case: what an ordinary call of a dormant session costs is this question.
+
+        Raises ``Unavailable`` where the bindings cannot be read.
+        """
+        return self._sessions.is_active(session_id)
+
     def is_bound(self, session_id: str) -> bool:
         """Whether the session has an active case or a lifecycle-paused one that proof of life may resume."""
         return self._sessions.is_bound(session_id)

@@ -41,6 +41,10 @@ class Sessions:
             log.warning("injection_suppressed", case=active, ceiling=ceiling)
         return composed.text, known
 
+    def is_active(self, session_id: str) -> bool:
+        self._boundaries.try_arrive(session_id, LIFECYCLE_WAIT)
+        return self._registry.binding(session_id, 0.0).active is not None
+
     def is_bound(self, session_id: str) -> bool:
         self._boundaries.try_arrive(session_id, LIFECYCLE_WAIT)
         binding = self._registry.binding(session_id, 0.0)

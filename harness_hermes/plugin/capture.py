@@ -196,6 +196,8 @@ class Capture:
         """The scope of a call that has something to record or to refuse, else None."""
         harness = self._profiles.harness()
         self._lineage.at_call(harness, session_id)
+        if not harness.is_active(session_id):
+            return None
         execution = harness.execution(
             session_id=session_id,
             tool_name=tool_name,

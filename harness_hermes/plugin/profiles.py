@@ -25,7 +25,7 @@ class Profiles:
     """The harness of the profile in force, built when it is first asked for and kept."""
 
     def __init__(self) -> None:
-        self._harnesses: dict[Path, Harness] = {}
+        self._harnesses: dict[str, Harness] = {}
         self._lock = threading.Lock()
 
     def harness(self) -> Harness:
@@ -33,9 +33,9 @@ class Profiles:
 
         Raises ``Damaged`` for a store that a newer release wrote, ``Unavailable`` where there are no POSIX locks.
         """
-        root = hermes_home() / FOLDER
-        found = self._harnesses.get(root)
+        home = hermes_home()
+        found = self._harnesses.get(str(home))
         if found is None:
             with self._lock:
-                found = self._harnesses.setdefault(root, Harness(root))
+                found = self._harnesses.setdefault(str(home), Harness(home / FOLDER))
         return found

@@ -193,11 +193,14 @@ class Profile:
         assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
         return json.loads(done.stdout.splitlines()[-1])
 
-    def python(self, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def python(self, code: str, *arguments: str, host: Hermes | None = None) -> subprocess.CompletedProcess[str]:
         """Run Python code inside this profile, in a process of its own."""
         return subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            env={**environment(self.home), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            [host.interpreter() if host else sys.executable, "-c", code, *arguments],
+            env={
+                **environment(self.home),
+                "PYTHONPATH": str(ROOT) if host else os.pathsep.join(filter(None, sys.path)),
+            },
             capture_output=True,
             text=True,
             timeout=120,
