@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .disk import FILE_MODE, Disk, read_file
+from .disk import FILE_MODE, Disk, make_folder, read_file, write_undurably
 
 
 def export(disk: Disk, folder: Path, name: str) -> bytes:
@@ -20,7 +20,7 @@ def export(disk: Disk, folder: Path, name: str) -> bytes:
     The caller keeps writers away.  Raises ``OSError``.
     """
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+    with tarfile.TarFile(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path, data in files_below(disk, folder):
             member = tarfile.TarInfo(f"{name}/{path.relative_to(folder).as_posix()}")
             member.size, member.mode = len(data), FILE_MODE
@@ -45,14 +45,17 @@ def _passing(name: str) -> bool:
     return name.endswith((".lock", ".tmp"))
 
 
-def unpacked(archive: Path, into: Path) -> Path:
+def unpacked(disk: Disk, archive: Path, into: Path) -> Path:
     """Lay the files of an export out in the folder ``into``, and say which folder the case is.
 
     Only plain files under one plain name are taken.  Raises ``ValueError`` for what is no export, ``OSError``.
     """
     roots = set()
+    packed = read_file(disk, archive)
+    if packed is None:
+        raise ValueError(f"there is no file {archive.name}")
     try:
-        with tarfile.open(archive, mode="r:") as tar:
+        with tarfile.TarFile(fileobj=io.BytesIO(packed[0])) as tar:
             for member in tar:
                 parts = Path(member.name).parts
                 content = tar.extractfile(member) if member.isfile() else None
@@ -60,8 +63,8 @@ def unpacked(archive: Path, into: Path) -> Path:
                     raise ValueError(f"{archive.name} is no export: it holds {member.name!r}")
                 roots.add(parts[0])
                 target = into.joinpath(*parts)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content.read())
+                make_folder(disk, target.parent)
+                write_undurably(disk, target, content.read())
     except tarfile.TarError as error:
         raise ValueError(f"{archive.name} is no tar file: {error}") from error
     if len(roots) != 1:

@@ -72,7 +72,7 @@ def _planned(root: Path, case: str | None, *, strict: bool) -> tuple[Repair, ...
 
 def _of_export(archive: Path) -> StoreReport:
     with tempfile.TemporaryDirectory() as scratch:
-        return StoreReport((check_case(unpacked(archive, Path(scratch))),), ())
+        return StoreReport((check_case(unpacked(PosixDisk(), archive, Path(scratch))),), ())
 
 
 def _carried_out(root: Path, plan: Sequence[Repair]) -> Iterator[Repair]:

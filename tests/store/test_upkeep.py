@@ -36,6 +36,7 @@ from tests.store.golden import (
 from tests.store.script import ROOT, Process, started
 from tests.store.simulator import Killed, SimulatedDisk
 
+DISK = PosixDisk()
 IDLE = GOLDEN.stages["idle"]
 MOVED = f"{CASE}.quarantined-1"
 
@@ -152,7 +153,7 @@ def test_an_export_is_judged_elsewhere_as_its_case_is_here(damage: str, tmp_path
     archive = tmp_path / "c1.tar"
     archive.write_bytes(Harness(root).export("c1"))
     assert archive.read_bytes() == Harness(root, read_only=True).export("c1")
-    here, there = check_case(root / CASE), check_case(unpacked(archive, tmp_path / "elsewhere"))
+    here, there = check_case(root / CASE), check_case(unpacked(DISK, archive, tmp_path / "elsewhere"))
     assert here == there
     assert here.sound == (damage == "nothing")
     with tarfile.open(archive) as tar:
@@ -163,7 +164,7 @@ def test_an_export_put_into_another_store_is_the_case(tmp_path: Path) -> None:
     """Unpacked under ``cases`` of an empty store it can be listed, shown and replayed there."""
     root = place_files(GOLDEN.stages["closed"], tmp_path / "store")
     (tmp_path / "c1.tar").write_bytes(Harness(root).export("c1"))
-    unpacked(tmp_path / "c1.tar", tmp_path / "other" / "cases")
+    unpacked(DISK, tmp_path / "c1.tar", tmp_path / "other" / "cases")
     shown = Harness(tmp_path / "other").model({"operation": "show", "case_id": "c1"}, session_id="x")
     assert shown == Harness(root).model({"operation": "show", "case_id": "c1"}, session_id="x")
 
@@ -178,10 +179,10 @@ def test_what_is_no_export_is_refused(name: str, tmp_path: Path) -> None:
         tar.addfile(member, io.BytesIO(b"x"))
     (tmp_path / "a.tar").write_bytes(packed.getvalue())
     with pytest.raises(ValueError, match="no export"):
-        unpacked(tmp_path / "a.tar", tmp_path / "into")
+        unpacked(DISK, tmp_path / "a.tar", tmp_path / "into")
     (tmp_path / "b.tar").write_bytes(b"no tar at all" * 99)
     with pytest.raises(ValueError, match="no tar file"):
-        unpacked(tmp_path / "b.tar", tmp_path / "into")
+        unpacked(DISK, tmp_path / "b.tar", tmp_path / "into")
 
 
 # -- reading what must not be written -------------------------------------------------------------------------------
@@ -333,7 +334,7 @@ def test_an_old_store_is_read_exported_and_moved_aside(tmp_path: Path) -> None:
     for case in cases:
         archive = tmp_path / f"{case['case_id']}.tar"
         archive.write_bytes(harness.export(case["case_id"]))
-        assert check_case(unpacked(archive, tmp_path / "elsewhere")).sound
+        assert check_case(unpacked(DISK, archive, tmp_path / "elsewhere")).sound
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
     for case in cases:
         moved = Harness(root).quarantine(case["case_id"])
