@@ -49,7 +49,7 @@ class Worker:
             try:
                 answer = operations[name]()
             except (Refused, Unavailable) as error:
-                if not isinstance(error, Refused) and error.code != "locked":
+                if not isinstance(error, Refused) and error.code not in ("locked", "changed"):
                     self.tell({"wrong": f"{name}: {error}"})
                 continue
             except BaseException:
