@@ -5,8 +5,8 @@ its ``plugin.yaml``, as a plugin directory.  In the second case it is imported u
 ``register`` needs is reached by relative imports.
 """
 
-from .plugin import GENERATION, register
+from .plugin import register
 
-__all__ = ["GENERATION", "__version__", "register"]
+__all__ = ["__version__", "register"]
 
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 from harness_core.errors import HarnessError
 from harness_core.schemas import TOOLS
-from harness_store import GENERATION
 
 from .capture import Capture
 from .hosts import running_version
@@ -20,7 +20,7 @@ from .profiles import Profiles
 from .settings import DEFAULT_CHARS
 from .turns import Turns
 
-__all__ = ["GENERATION", "register"]
+__all__ = ["register"]
 
 TOOLSET = "epistemic-harness"
 SKILL_SAYS = "Inquire with predictions committed before looking, results captured by the host, and an honest end."
@@ -39,6 +39,21 @@ def handler(name: str, profiles: Profiles, lineage: Lineage) -> Callable[..., st
         return harness.tool(name, args, session_id=session_id or "")
 
     return handle
+
+
+KEYWORDS = inspect.Signature([inspect.Parameter("payload", inspect.Parameter.VAR_KEYWORD)])
+
+
+def plain(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """The callback as a function of keywords with its signature at hand: the host looks at it on every single call, and
+    working out that of a wrapped method costs more than all that a sleeping plugin does."""
+
+    def call(**payload: Any) -> Any:
+        return callback(**payload)
+
+    call.__name__ = callback.__name__
+    vars(call)["__signature__"] = KEYWORDS
+    return call
 
 
 def is_innermost(ctx: Any, middleware: Callable[..., Any]) -> bool:
@@ -65,18 +80,17 @@ def register(ctx: Any) -> None:
             description=schema["description"],
         )
 
-    capture = Capture(
-        profiles, lineage, turns, version=version, innermost=lambda: is_innermost(ctx, capture.on_tool_execution)
-    )
+    capture = Capture(profiles, lineage, turns, version=version, innermost=lambda: is_innermost(ctx, around))
     hooks = LifecycleHooks(
         profiles, lineage, turns, configured=lambda: ctx.get_config("injection_max_chars", DEFAULT_CHARS)
     )
-    ctx.register_middleware("tool_execution", capture.on_tool_execution)
-    ctx.register_hook("pre_llm_call", hooks.on_pre_llm_call)
-    ctx.register_hook("post_tool_call", capture.on_post_tool_call)
-    ctx.register_hook("transform_tool_result", capture.on_transform_tool_result)
-    ctx.register_hook("subagent_stop", hooks.on_subagent_stop)
-    ctx.register_hook("on_session_reset", hooks.on_session_reset)
-    ctx.register_hook("on_session_finalize", hooks.on_session_finalize)
+    around = plain(capture.on_tool_execution)
+    ctx.register_middleware("tool_execution", around)
+    ctx.register_hook("pre_llm_call", plain(hooks.on_pre_llm_call))
+    ctx.register_hook("post_tool_call", plain(capture.on_post_tool_call))
+    ctx.register_hook("transform_tool_result", plain(capture.on_transform_tool_result))
+    ctx.register_hook("subagent_stop", plain(hooks.on_subagent_stop))
+    ctx.register_hook("on_session_reset", plain(hooks.on_session_reset))
+    ctx.register_hook("on_session_finalize", plain(hooks.on_session_finalize))
     ctx.register_skill("epistemic-inquiry", SKILL, SKILL_SAYS)
-    log.info("registered", generation=GENERATION, host=version)
+    log.info("registered", host=version)

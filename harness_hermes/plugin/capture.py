@@ -18,19 +18,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
 from harness_core.schemas import TOOLS
 from harness_core.vocabulary import Boundary, ModelOperation, Provenance, ResultStatus
-from harness_store import Execution
 
 from .hosts import GIVEN_UP, STATUS, is_proven
 from .lineage import Lineage
 from .log import harmless
 from .profiles import Profiles
 from .turns import Turns
+
+if TYPE_CHECKING:
+    from harness_store import Execution
 
 IDS = ("session_id", "task_id", "turn_id", "api_request_id", "tool_call_id")
 
@@ -194,7 +196,9 @@ class Capture:
     @harmless
     def _begin(self, tool_name: str, args: Any, session_id: str, ids: dict[str, Any]) -> Scope | None:
         """The scope of a call that has something to record or to refuse, else None."""
-        harness = self._profiles.harness()
+        harness = self._profiles.existing()
+        if harness is None:
+            return None
         self._lineage.at_call(harness, session_id)
         if not harness.is_active(session_id):
             return None

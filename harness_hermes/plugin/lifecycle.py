@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness_core.errors import Unavailable
 from harness_core.vocabulary import Lifecycle
-from harness_store import Harness
 
 from .lineage import Lineage
 from .log import harmless, log
@@ -15,6 +14,9 @@ from .profiles import Profiles
 from .seen import Seen
 from .settings import ceiling
 from .turns import Turns
+
+if TYPE_CHECKING:
+    from harness_store import Harness
 
 
 class LifecycleHooks:
@@ -47,7 +49,9 @@ class LifecycleHooks:
             self._turns.fork(session_id, str(turn_id or ""))
             return None
         self._turns.begin(session_id, str(turn_id or ""))
-        harness = self._profiles.harness()
+        harness = self._profiles.existing()
+        if harness is None:
+            return None
         self._lineage.at_turn(harness, session_id)
         self._wake(harness, session_id)
         told = self._seen.by(session_id, conversation_history)
@@ -88,10 +92,11 @@ class LifecycleHooks:
         child_status: Any = None,
         platform: Any = None,
     ) -> None:
-        if not session_id:
+        harness = self._profiles.existing() if session_id else None
+        if harness is None or not session_id:
             return
         try:
-            self._profiles.harness().pause_for_lifecycle(
+            harness.pause_for_lifecycle(
                 session_id,
                 kind=kind,
                 reason=str(reason or ""),

@@ -7,10 +7,12 @@ session database; the first call under a new id looks there and lets the case mo
 from __future__ import annotations
 
 import sys
-
-from harness_store import Harness
+from typing import TYPE_CHECKING
 
 from .log import harmless
+
+if TYPE_CHECKING:
+    from harness_store import Harness
 
 REMEMBERED = 4_096
 

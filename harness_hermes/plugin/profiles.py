@@ -6,8 +6,10 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness_store import Harness
+if TYPE_CHECKING:
+    from harness_store import Harness
 
 FOLDER = "epistemic-harness"
 
@@ -36,6 +38,17 @@ class Profiles:
         home = hermes_home()
         found = self._harnesses.get(str(home))
         if found is None:
+            from harness_store import Harness  # not before there is something to do: a host loads us at every start
+
             with self._lock:
                 found = self._harnesses.setdefault(str(home), Harness(home / FOLDER))
         return found
+
+    def existing(self) -> Harness | None:
+        """The same where the profile has a store; ``None``, for the price of a ``stat``, where no case was ever opened.
+
+        Raises as ``harness``.
+        """
+        home = hermes_home()
+        found = self._harnesses.get(str(home))
+        return found if found is not None else self.harness() if (home / FOLDER).exists() else None
