@@ -15,9 +15,11 @@ import attrs
 from hypothesis import strategies as st
 
 from harness_core.arguments import REQUESTS
-from harness_core.commands import CaseId, EventId, ItemId, OutcomeDraft, RecordEvidence, Text, ToolName
+from harness_core.authority import LIMITED_SCOPES
+from harness_core.commands import CaseId, Commit, EventId, ItemId, OutcomeDraft, RecordEvidence, Text, ToolName
 from harness_core.testing.requests import sound_arguments
 from harness_core.testing.values import JSON, Arguments
+from harness_core.vocabulary import AuthorityDomain
 
 Path = tuple[str | int, ...]
 UNKNOWN_FIELD = "no_such_field"
@@ -31,13 +33,21 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
 
 
+NOT_EMPTY: Mapping[type, tuple[str, ...]] = {RecordEvidence: ("evidence",), Commit: ("predicted_outcomes",)}
+"""Lists that must hold something."""
+
+
 @attrs.frozen
 class Breakage:
-    """One fault of form: what is wrong, where, and the value that stands there instead (unused where missing)."""
+    """One fault of form: what is wrong, where, and the value that stands there instead (unused where missing).
+
+    ``because_of``: the fields beside it that make it a fault, as an external source needs its role said.
+    """
 
     kind: Kind
     path: Path
     value: JSON = None
+    because_of: tuple[str, ...] = ()
 
     @property
     def named(self) -> str:
@@ -51,7 +61,10 @@ class Breakage:
     def apart_from(self, other: Breakage) -> bool:
         """Whether both can stand in one call without one hiding the other."""
         shorter, longer = sorted((self.path, other.path), key=len)
-        return longer[: len(shorter)] != shorter
+        return longer[: len(shorter)] != shorter and not self._rests_on(other) and not other._rests_on(self)
+
+    def _rests_on(self, other: Breakage) -> bool:
+        return other.path[:-1] == self.path[:-1] and other.path[-1] in self.because_of
 
 
 def breakages(request: type, arguments: Mapping[str, JSON], path: Path = ()) -> Iterator[Breakage]:
@@ -64,8 +77,11 @@ def breakages(request: type, arguments: Mapping[str, JSON], path: Path = ()) -> 
         if field.metadata.get("server"):
             continue
         where = (*path, field.name)
-        if field.default is attrs.NOTHING:
-            yield Breakage(Kind.MISSING, where)
+        because_of = _needed_by(field.name, arguments)
+        if field.default is attrs.NOTHING or because_of:
+            yield Breakage(Kind.MISSING, where, because_of=because_of)
+        if field.name in NOT_EMPTY.get(request, ()):
+            yield Breakage(Kind.MISTYPED, where, [])
         for value in _wrong(hints[field.name]):
             if not _also_means(request, field.name, value):
                 yield Breakage(Kind.MISTYPED, where, value)
@@ -99,6 +115,15 @@ def broken_arguments(draw: st.DrawFn, tool: str) -> tuple[Arguments, tuple[Break
         if all(fault.apart_from(other) for other in chosen):
             chosen.append(fault)
     return broken(sound, chosen), tuple(chosen)
+
+
+def _needed_by(name: str, arguments: Mapping[str, JSON]) -> tuple[str, ...]:
+    """The other fields that make this one necessary: an external source says what it is, and what it leaves open."""
+    if arguments.get("authority_domain") != AuthorityDomain.EXTERNAL_SOURCE or "source_ref" not in arguments:
+        return ()
+    if name == "limitation" and arguments.get("access_scope") in LIMITED_SCOPES:
+        return ("authority_domain", "access_scope")
+    return ("authority_domain",) if name in ("source_role", "access_scope") else ()
 
 
 def _also_means(request: type, name: str, value: JSON) -> bool:

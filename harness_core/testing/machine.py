@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from harness_core.arguments import MODEL_TOOL, PROBE_TOOL, REQUESTS
+from harness_core.authority import CLASS_OF
 from harness_core.case import Case, document
 from harness_core.events import Event
 from harness_core.evolution import evolve, fold
@@ -40,8 +41,8 @@ from harness_core.testing.requests import (
     revisions,
     sound_arguments,
 )
-from harness_core.testing.values import RESULTS, SECRET, Arguments, Known, texts, tool_arguments
-from harness_core.vocabulary import CaseStatus, Lifecycle, ProbeStatus, Provenance, ResultStatus
+from harness_core.testing.values import RESULTS, SECRET, Arguments, Known, evidence, texts, tool_arguments
+from harness_core.vocabulary import AuthorityDomain, CaseStatus, Lifecycle, ProbeStatus, Provenance, ResultStatus
 from harness_core.wire import canonical_json
 
 SESSIONS = ("s1", "s2", "s3")
@@ -264,6 +265,35 @@ class CaseMachine(RuleBasedStateMachine):
         assert case.pending_probe is not None
         answer = self.call(PROBE_TOOL, data.draw(comparisons(case, case.pending_probe)), case.session_id)
         assert "error" not in answer, answer["error"]
+
+    @precondition(lambda self: self.at_work(ProbeStatus.OBSERVED))
+    @rule(data=st.data())
+    def compare_across_authority(self, data: st.DataObject) -> None:
+        """Testimony never describes what is external, nor the other way round."""
+        case = self._one_of(data, self.at_work(ProbeStatus.OBSERVED))
+        assert case.pending_probe is not None
+        call = data.draw(comparisons(case, case.pending_probe))
+        other = [d for d in AuthorityDomain if CLASS_OF[d] is not CLASS_OF[case.pending_probe.authority_domain]]
+        call["evidence"] = data.draw(evidence(data.draw(st.sampled_from(other))))
+        assert "error" in self.call(PROBE_TOOL, call, case.session_id), "a comparison mixes authority"
+
+    @precondition(lambda self: any(case.citations for case in self.at_work(None)))
+    @rule(data=st.data())
+    def claim_across_authority(self, data: st.DataObject) -> None:
+        """No claim rests on evidence of the other class."""
+        case = self._one_of(data, [case for case in self.at_work(None) if case.citations])
+        event, cited = data.draw(st.sampled_from(sorted(case.citations.items())))
+        other = [d.value for d in AuthorityDomain if CLASS_OF[d] is not CLASS_OF[cited.authority_domain]]
+        claim = {
+            "id": "X",
+            "text": "t",
+            "evidence_event_ids": [event],
+            "authority_domain": data.draw(st.sampled_from(other)),
+        }
+        call = {"operation": "revise", "reason": "r", "alternatives": [claim]}
+        if case.staleness is not None:
+            call["addresses_event_ids"] = [case.staleness.mismatch_event_id]
+        assert "error" in self.call(MODEL_TOOL, call, case.session_id), "a claim mixes authority"
 
     @precondition(lambda self: self.at_work(*ProbeStatus))
     @rule(data=st.data(), operation=st.sampled_from(("discard", "recover")))

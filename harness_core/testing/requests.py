@@ -211,7 +211,7 @@ def closures(draw: st.DrawFn, case: Case, others: Sequence[str] = ()) -> Argumen
     transfer: Arguments = {"decision": decision.value}
     if decision is not TransferDecision.NONE:
         transfer |= {"lesson": draw(st.sampled_from(LESSONS)), "scope": draw(st.sampled_from(SCOPES))}
-        transfer["evidence_case_ids"] = [case.case_id]
+        transfer["evidence_case_ids"] = draw(st.sampled_from(([case.case_id],) * 4 + (["c1", "c2"], ["c4"])))
     if decision is TransferDecision.REPEATED_PATTERN and others:
         transfer["evidence_case_ids"] = draw(st.lists(st.sampled_from(others), min_size=1, max_size=3))
     if decision is TransferDecision.EXPLICIT_USER_CORRECTION:

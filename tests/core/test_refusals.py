@@ -36,7 +36,7 @@ WHOLE: dict[str, dict[str, Any]] = {
     "open": {**MODEL, "case_id": "c1", "initial_evidence": [{**EVIDENCE, "id": "I1"}], "prior_case_ids": ["c0"]},
     "list": {"status_filter": "active", "session_id_filter": "s1", "limit": 5},
     "show": {"case_id": "c1", "as_of": 1},
-    "record_evidence": {**ON_CASE, "evidence": [EVIDENCE, dict(EVIDENCE)]},
+    "record_evidence": {**ON_CASE, "evidence": [EVIDENCE, {**EVIDENCE, "access_scope": "abstract"}]},
     "revise": {**ON_CASE, "reason": "r", "updates": MODEL, "addresses_event_ids": ["E000001"]},
     "pause": {**ON_CASE, "reason": "r"},
     "resume": {"case_id": "c1", "expected_case_revision": 1},

@@ -1,0 +1,128 @@
+"""What ``decide`` promises over any case and any command."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness_core.arguments import MODEL_TOOL, PROBE_TOOL, REQUESTS, parse
+from harness_core.commands import (
+    AutoResume,
+    Commit,
+    Expose,
+    LifecyclePause,
+    List,
+    Migrate,
+    Observe,
+    Open,
+    Recover,
+    RecoverExecution,
+    Resume,
+    Show,
+    Start,
+)
+from harness_core.decider import ANY_SESSION, OWN_CASE, Moment, decide
+from harness_core.errors import Refused
+from harness_core.events import DISPOSITIONS, Event
+from harness_core.evolution import evolve, fold
+from harness_core.invariants import Step, check_state, check_step
+from harness_core.probes import Commitment, Correlation
+from harness_core.testing import sound_arguments, timelines
+from harness_core.testing.memory import stored
+from harness_core.vocabulary import Boundary, Lifecycle, ModelOperation, Provenance, ResultStatus
+
+SENT = Commitment(sha256="0" * 64)
+RESULT = stored("a result")
+OK = ResultStatus.OK
+
+
+def of_tools() -> st.SearchStrategy[object]:
+    """Commands as the two tools make them, for a case of which nothing is known."""
+    reading = (ModelOperation.LIST, ModelOperation.SHOW)
+    names = [(tool, str(o)) for tool in (MODEL_TOOL, PROBE_TOOL) for o in REQUESTS[tool] if o not in reading]
+
+    def made(tool: str, arguments: dict[str, object]) -> object:
+        request = parse(tool, arguments).request
+        if isinstance(request, Commit):
+            return Commit(**{**fields_of(request), "commitment": SENT})
+        return RecoverExecution(**fields_of(request), result=RESULT) if isinstance(request, Recover) else request
+
+    return st.sampled_from(names).flatmap(lambda name: sound_arguments(name[1]).map(lambda sent: made(name[0], sent)))
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+
+
+def of_hosts(probe_id: str, event_id: str) -> st.SearchStrategy[object]:
+    """Commands as a host reports them."""
+    told = {"probe_id": probe_id, "result": RESULT, "display_status": OK, "boundary": Boundary.POST_TOOL_CALL}
+    return st.sampled_from(
+        [
+            Start(probe_id=probe_id, tool_name="read_file", actual=SENT, correlation=Correlation()),
+            Observe(**told, status=OK, provenance=Provenance.NATIVE_HANDLER_RESULT),
+            Expose(**told, observation_event_id=event_id),
+            LifecyclePause(reason="r", lifecycle=Lifecycle.SESSION_RESET, auto_resumable=True),
+            AutoResume(),
+            Migrate(new_session_id="s1", reason="r", pristine=True),
+        ]
+    )
+
+
+@given(timelines(), st.data())
+def test_whatever_is_decided_keeps_every_invariant(events: tuple[Event, ...], data: st.DataObject) -> None:
+    """Any command on any case is refused, or makes events that keep every invariant and that no fold refuses."""
+    case = fold(events)
+    assert case is not None
+    probe = case.pending_probe
+    host = of_hosts(probe.probe_id if probe else "PR000001", (probe and probe.observation_event_id) or "E000001")
+    command = data.draw(st.one_of(of_tools(), host))
+    moment = Moment(at="2031-01-01T00:00:00+00:00", session_id=data.draw(st.sampled_from(("s1", "s9"))), seq=99)
+    before = repr(case)
+    decided: tuple[Event, ...] = ()
+    with contextlib.suppress(Refused):
+        decided = decide(case, command, moment)
+    assert repr(case) == before
+    if not isinstance(command, Migrate) or moment.session_id == command.new_session_id:
+        for event in decided:
+            after = evolve(case, event)
+            assert not check_step(Step(case, event, after))
+            case = after
+        assert not check_state(case)
+
+
+@given(timelines(), st.data())
+def test_only_the_owner_decides(events: tuple[Event, ...], data: st.DataObject) -> None:
+    """What a model asks of a case, but to resume it, is refused to every session that does not own it."""
+    case = fold(events)
+    assert case is not None
+    command = data.draw(of_tools().filter(lambda made: not isinstance(made, Open | Resume)))
+    with pytest.raises(Refused) as refusal:
+        decide(case, command, Moment(at="2031-01-01T00:00:00+00:00", session_id="s9", seq=1))
+    assert refusal.value.code in ("other_session", "other_case", "revision_conflict")
+
+
+@given(timelines())
+def test_events_of_one_decision_belong_together(events: tuple[Event, ...]) -> None:
+    """Events are numbered on, those of one decision share transition, time and session, and dispositions are
+    numbered."""
+    assert [event.event_id for event in events] == [f"E{n:06d}" for n in range(1, len(events) + 1)]
+    for one, other in itertools.pairwise(events):
+        assert other.transition - one.transition in (0, 1)
+        if one.transition == other.transition:
+            assert (one.timestamp, one.session_id) == (other.timestamp, other.session_id)
+    assert all((event.seq is not None) == (event.type in DISPOSITIONS) for event in events)
+
+
+def test_every_command_is_decided() -> None:
+    """Every operation that changes something, and every report of a host, has its decision; there is no other."""
+    requests = {kind for tool in REQUESTS.values() for kind in tool.values()}
+    decided = {Open, *OWN_CASE, *ANY_SESSION}
+    assert requests - decided == {List, Show, Recover}  # recovery is decided with the text the store keeps for it
+    assert decided - requests == {Start, Observe, Expose, RecoverExecution, LifecyclePause, AutoResume, Migrate}
