@@ -45,6 +45,9 @@ class Codec(Protocol[S]):
         """The state of a case of release 1.2.0 before its adoption: of that release's ``state`` and its ``records``,
         which end at ``at``.  Raises ``Damaged`` for what is no case."""
 
+    def admit(self, before: S | None, after: S) -> None:
+        """Refuse a state that may not be written, by ``AssertionError``: whoever decided it is at fault."""
+
     def project(self, state: S, head: Head) -> str:
         """The whole text of ``case.md``, with a machine block that names ``head`` (see ``heads.render_block``)."""
 
@@ -289,12 +292,6 @@ _NOWHERE_ELSE = "the log goes on beyond it, and release 1.2.0 kept the case nowh
 def encode_projection(text: str) -> bytes:
     """The bytes of a ``case.md``: UTF-8.  A lone surrogate, which anybody's JSON can hold, becomes ``\\udXXX``."""
     return text.encode("utf-8", "backslashreplace")
-
-
-def head_of(projection: bytes) -> Head | None:
-    """The head that the bytes of a ``case.md`` name, if they name one."""
-    block = _block_of(projection)
-    return block.head if isinstance(block, Block) else None
 
 
 def _block_of(projection: bytes) -> Block | str:

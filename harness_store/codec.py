@@ -84,6 +84,11 @@ class CaseCodec:
             ) from error
         return Audited(case, legacy=Legacy(state, at.legacy))
 
+    def admit(self, before: Audited | None, after: Audited) -> None:
+        known = 0 if before is None else len(before.violations)
+        if len(after.violations) > known:
+            raise AssertionError(f"a decision breaks an invariant: {after.violations[known:]}")
+
     def project(self, state: Audited, head: Head) -> str:
         return render(document(state.case), head)
 

@@ -18,7 +18,6 @@ from attrs import asdict
 
 from harness_core.arguments import MODEL_TOOL, PROBE_TOOL
 from harness_core.errors import HarnessError
-from harness_core.probes import Correlation
 from harness_core.retelling import Told
 from harness_core.vocabulary import Lifecycle
 
@@ -212,12 +211,7 @@ class Harness:
         ``host``: nothing of ours ever raises, and once the action has begun no bookkeeping waits for a lock.  ``wait``:
         seconds for locks (by default the harness's own).  Raises ``Damaged`` or ``Unavailable`` (not for a host).
         """
-        ids = Correlation(
-            task_id=task_id or "",
-            tool_call_id=tool_call_id or "",
-            turn_id=turn_id or "",
-            api_request_id=api_request_id or "",
-        )
+        ids = (task_id, tool_call_id, turn_id, api_request_id)
         return self._executions.begin(session_id, tool_name, args, ids, wait=wait, host=host)
 
     # --- what a host's sessions do ---

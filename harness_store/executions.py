@@ -7,8 +7,6 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import evolve, fields
-
 from harness_core.commands import Expose, Observe, Start
 from harness_core.errors import Damaged, HarnessError, Refused, Unavailable
 from harness_core.probes import Commitment, Correlation, Probe, StoredResult
@@ -26,6 +24,9 @@ from .logs import log
 from .portfolio import Portfolio
 from .registry import Registry
 from .transitions import Transitions
+
+Ids = tuple[str, str, str, str]
+"""A host's ids of a call: task, tool call, turn, API request; empty where it has none."""
 
 REMEMBERED = 256
 """Committed probes whose secrets a process keeps in mind."""
@@ -76,7 +77,7 @@ class Executions:
         session_id: str,
         tool_name: str,
         args: Mapping[str, Any],
-        ids: Correlation,
+        ids: Ids,
         *,
         wait: float | None,
         host: bool,
@@ -106,7 +107,7 @@ class Executions:
         session_id: str,
         tool_name: str,
         args: Mapping[str, Any],
-        ids: Correlation,
+        ids: Ids,
         wait: float | None,
         host: bool,
     ) -> Execution:
@@ -130,7 +131,7 @@ class Executions:
             return Blocked(self._executing(case_id, probe))
         try:
             actual = self._key.commit(args)
-            start = Start(probe_id=probe.probe_id, tool_name=tool_name, actual=actual, correlation=_redacted(ids))
+            start = Start(probe_id=probe.probe_id, tool_name=tool_name, actual=actual, correlation=_correlation(ids))
             own = HOST_WAIT if host else self._transitions.wait
             self._transitions.change(case_id, start, session_id, own if wait is None else wait)
         except Refused as refusal:
@@ -190,9 +191,10 @@ class Executions:
         return dict(self._transitions.change(case_id, seen, session_id, wait).records[-1])
 
 
-def _redacted(ids: Correlation) -> Correlation:
-    """A host's ids are texts of its own making."""
-    return evolve(ids, **{f.name: redact_text(getattr(ids, f.name)) for f in fields(Correlation)})
+def _correlation(ids: Ids) -> Correlation:
+    """A host's ids are texts of its own making, so they are redacted like any other."""
+    task, tool_call, turn, api_request = (redact_text(str(given or "")) for given in ids)
+    return Correlation(task_id=task, tool_call_id=tool_call, turn_id=turn, api_request_id=api_request)
 
 
 def _secrets_of(args: Any) -> frozenset[str]:

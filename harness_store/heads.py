@@ -54,7 +54,10 @@ def render_block(content: Mapping[str, Any], head: Head) -> str:
     ``content`` is a JSON object.  Raises ``ValueError`` or ``TypeError`` for what is not.
     """
     value = {**content, "integrity": head.integrity()}
-    text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False)
+    # A line for each member: found at a glance, and written at a fraction of the cost of a full indentation.
+    written = {name: json.dumps(value[name], sort_keys=True, ensure_ascii=True, allow_nan=False) for name in value}
+    members = (f"  {json.dumps(name)}: {written[name]}" for name in sorted(value))
+    text = "{\n" + ",\n".join(members) + "\n}"
     # The block is an HTML comment, which a text of somebody's own must not end.
     text = text.replace("-->", "--\\u003e")
     return f"{BLOCK_BEGIN}\n{text}\n{BLOCK_END}\n"

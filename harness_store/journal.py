@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 from harness_core.errors import Damaged, Fault, Refused, Unavailable
 
 from . import legacy
-from .case_files import LOG, PROJECTION, CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection, head_of
+from .case_files import LOG, PROJECTION, CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection
 from .disk import Disk, make_folder, opened, read_file, reporting, unavailable, write_durably
 from .heads import Head
 from .locks import FileLock, Hold
@@ -222,9 +222,10 @@ class Writer(Generic[S]):
         sealed = seal(records, seen.position)
         # Everything that can go wrong in the domain goes wrong before the first byte is written.
         state = files.codec.fold(seen.snapshot.state, sealed.records)
+        files.codec.admit(seen.snapshot.state, state)
         head = Head(sealed.position.count, sealed.position.hash)
         projection = encode_projection(files.codec.project(state, head))
-        if head_of(projection) != head:
+        if head.hash.encode("ascii") not in projection:
             raise ValueError("the projection does not name its head")
 
         self._journal._seen = None  # until it is acknowledged this process knows nothing for certain

@@ -22,7 +22,7 @@ from attrs import frozen
 from harness_core.errors import Damaged, Written
 from harness_core.wire import strict_json
 
-from .disk import Disk, Stat, opened, read_file, reporting, write_durably
+from .disk import Disk, Stamp, Stat, opened, read_file, reporting, unavailable, write_durably
 from .locks import FileLock
 from .records import ZERO_HASH, Reason, frame, unframe
 
@@ -35,7 +35,7 @@ MISSING_SHA256 = hashlib.sha256(b"").hexdigest()
 _converter = cattrs.Converter()
 _LARGEST_SLOT = 1 << 20
 
-Signature = tuple[Stat | None, Stat | None]
+Signature = tuple[Stamp | None, Stamp | None]
 """The ``stat``s of ``sessions.json`` and ``.store.lock``; equal ones mean that no binding changed in between."""
 
 
@@ -97,6 +97,7 @@ class SessionsFile:
         self._disk = disk
         self._path = root / SESSIONS
         self._slot = root / STORE_LOCK
+        self._names = str(self._path), str(self._slot)
         self._loaded: Loaded | None = None
         self._durable: Stat | None = None  # sessions.json as this process last wrote or synced it
         self.lock = FileLock(disk, self._slot, "the store's bindings")
@@ -104,8 +105,10 @@ class SessionsFile:
 
     def signature(self) -> Signature:
         """Two ``stat``s.  Whoever keeps what he made of ``load()`` may keep it while this stays the same."""
-        with reporting("looking at the bindings"):
+        try:
             return self._signature()
+        except OSError as error:
+            raise unavailable(error, "looking at the bindings") from error
 
     def load(self) -> Loaded:
         """The bindings and the state of the slot; read again only when the signature has changed.
@@ -148,7 +151,7 @@ class SessionsFile:
             return self._load()
 
     def _signature(self) -> Signature:
-        return self._disk.stat(self._path), self._disk.stat(self._slot)
+        return self._disk.stamp(self._names[0]), self._disk.stamp(self._names[1])
 
     def _load(self) -> Loaded:
         signature, loaded = self._signature(), self._loaded

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from attrs import Factory, define, evolve, frozen
 
-from harness_store.disk import Stat
+from harness_store.disk import Stamp, Stat
 
 ROOT = 1
 
@@ -320,6 +320,10 @@ class SimulatedDisk:
             return self._stat(self._at(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def stamp(self, path: str) -> Stamp | None:
+        found = self.stat(Path(path))
+        return found and (found.device, found.inode, found.size, found.mtime_ns, found.ctime_ns)
 
     def fstat(self, fd: int) -> Stat:
         self._alive()
