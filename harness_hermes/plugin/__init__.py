@@ -11,6 +11,7 @@ from typing import Any
 from harness_core.errors import HarnessError
 from harness_core.schemas import TOOLS
 
+from . import command
 from .capture import Capture
 from .hosts import running_version
 from .lifecycle import LifecycleHooks
@@ -93,4 +94,5 @@ def register(ctx: Any) -> None:
     ctx.register_hook("on_session_reset", plain(hooks.on_session_reset))
     ctx.register_hook("on_session_finalize", plain(hooks.on_session_finalize))
     ctx.register_skill("epistemic-inquiry", SKILL, SKILL_SAYS)
+    command.register(ctx)
     log.info("registered", host=version)

@@ -154,6 +154,7 @@ class OnHost:
         release 1.2.0 takes; the host replays each text; once the transcript has lost them, the case is told whole."""
         found = lived["ten_turns"]
         still, changing = (found[name]["told"] for name in ("still", "changing"))
+        assert {"still": str(sum(map(len, still))), "changing": str(sum(map(len, changing)))} == column("told", "ours")
         assert sum(map(len, still)) <= 41_550 / 8
         assert sum(map(len, changing)) <= 41_550 / 3
         assert ["Unchanged" in text for text in still] == [False] + [True] * 9
@@ -178,6 +179,19 @@ class OnHost:
         assert {fault["path"] for fault in json.loads(wrong)["fields"]} >= {"purpose", "tool_args", "authority_domain"}
         assert json.loads(right)["probe"]["status"] == "committed"
         assert max(len(each) for each in (opened, wrong, right)) < 8_000
+
+    # --- operators ---
+
+    def test_the_hosts_own_command_line_reads_the_cases(self, host: Hermes, tmp_path_factory: Maker) -> None:
+        """`hermes epistemic case list --json` is our own command line, over the profile that the host is in."""
+        profile = Profile(tmp_path_factory.mktemp("command") / "home")
+        profile.harness.model({"operation": "open", "case_id": "there", "top_unknown": "x"}, session_id="s")
+        done = host.run("epistemic", "case", "list", "--json", home=profile.home)
+        listed = json.loads(done.stdout[done.stdout.index("{") :])
+        assert [each["case_id"] for each in listed["cases"]] == ["there"], done.stderr
+        assert host.run("epistemic", "case", "show", "absent", home=profile.home).returncode == 1
+
+    # --- what reaches the model ---
 
     def test_the_schemas_reach_the_model_as_they_are(self, host: Hermes, tmp_path_factory: Maker) -> None:
         """Where the host defers nothing, its sanitiser takes nothing out of the two schemas."""

@@ -63,6 +63,12 @@ def ended(home: Path, host: Hermes) -> list[tuple[str, str, str]]:
     return [(way, after, later) for way, (after, later) in found.items()]
 
 
+def told(home: Path, host: Hermes) -> list[tuple[str, str, str]]:
+    """Characters injected over ten turns: for each way, those of release 1.2.0 and ours."""
+    found = Profile(home).inside("tests.hermes.lives:ten_turns", host=host)
+    return [(name, "41550", str(sum(map(len, found[name]["told"])))) for name in ("still", "changing")]
+
+
 def write(name: str, text: str) -> None:
     """Put a table between its marks in the document."""
     new = f"<!-- {name} -->\n{text}<!-- /{name} -->"
@@ -87,6 +93,8 @@ def main() -> None:
         write(
             "ends", table(["how the host tells it", "then", "after the next turn"], ended(Path(scratch) / "h", newest))
         )
+    with tempfile.TemporaryDirectory() as scratch:
+        write("told", table(["a small case, ten turns", "1.2.0", "ours"], told(Path(scratch) / "h", newest)))
 
 
 if __name__ == "__main__":
