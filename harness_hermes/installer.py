@@ -8,6 +8,7 @@ settings are told to load it.
 from __future__ import annotations
 
 import difflib
+import stat
 from importlib.resources import files
 from pathlib import Path
 
@@ -177,17 +178,24 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _read(path: Path) -> str | None:
+    """The text of a file with its own line ends; None where there is none."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError as error:
+        raise UnfitSettings(f"{path} is not UTF-8 text ({error}); save it as UTF-8 and try again") from error
 
 
 def _write(path: Path, text: str) -> None:
+    """Replace a file's content and nothing else: who could read it still can."""
     disk = PosixDisk()
     with reporting(f"writing {path}"):
         make_folder(disk, path.parent)
+        mode = path.stat().st_mode if path.exists() else None
         write_durably(disk, path, text.encode("utf-8"))
+        if mode is not None:
+            path.chmod(stat.S_IMODE(mode))
 
 
 def _drop_empty(folder: Path) -> None:

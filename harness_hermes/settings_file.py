@@ -77,7 +77,8 @@ def _apply(text: str, edit: Edit | None, expected: dict[str, Any]) -> str:
     """The edited text, once it is seen to mean what it should."""
     if edit is not None:
         start, end, middle = edit
-        edited = text[:start] + middle + text[end:]
+        ends = "\r\n" if "\r\n" in text else "\n"
+        edited = text[:start] + middle.replace("\n", ends) + text[end:]
         if _load(edited) == expected:
             return edited
     raise UnfitSettings("the list of plugins is written in a way that this command does not change; do it by hand")

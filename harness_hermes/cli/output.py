@@ -17,12 +17,20 @@ from harness_hermes.plugin.profiles import FOLDER, hermes_home
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 Root = Annotated[
     Path | None,
-    typer.Option("--root", help="The store. Default: epistemic-harness in the Hermes home.", show_default=False),
+    typer.Option(
+        "--root",
+        help="The store. Default: epistemic-harness in the Hermes home.",
+        show_default=False,
+        file_okay=False,
+    ),
 ]
 Home = Annotated[
     Path | None,
     typer.Option(
-        "--hermes-home", help="The Hermes profile. Default: $HERMES_HOME, else ~/.hermes.", show_default=False
+        "--hermes-home",
+        help="The Hermes profile. Default: $HERMES_HOME, else ~/.hermes.",
+        show_default=False,
+        file_okay=False,
     ),
 ]
 

@@ -129,3 +129,27 @@ def test_an_outdated_directory_is_brought_up_to_date(tmp_path: Path) -> None:
     assert "plugin install" in status(tmp_path).advice
     install(tmp_path)
     assert status(tmp_path).advice == ""
+
+
+def test_line_ends_and_permissions_stay_as_they_were(tmp_path: Path) -> None:
+    """A settings file with CRLF line ends that a group may read has both after an installation and a removal."""
+    settings = tmp_path / "config.yaml"
+    before = OWN_SETTINGS.replace("\n", "\r\n").encode()
+    settings.write_bytes(before)
+    settings.chmod(0o640)
+    install(tmp_path)
+    added = settings.read_bytes()
+    assert added.count(b"\n") == added.count(b"\r\n") == before.count(b"\n") + 1
+    assert settings.stat().st_mode & 0o777 == 0o640
+    uninstall(tmp_path)
+    assert settings.read_bytes() == before
+    assert settings.stat().st_mode & 0o777 == 0o640
+
+
+def test_settings_that_are_not_utf_8_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    """A settings file in another encoding is left alone, and the error says to save it as UTF-8."""
+    settings = tmp_path / "config.yaml"
+    settings.write_bytes("name: Grüße\n".encode("latin-1"))
+    with pytest.raises(UnfitSettings, match="UTF-8"):
+        install(tmp_path)
+    assert tree(tmp_path) == {"config.yaml": "name: Grüße\n".encode("latin-1")}

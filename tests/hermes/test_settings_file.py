@@ -16,6 +16,7 @@ PATH = ("plugins", "enabled")
 ITEM = "epistemic-harness"
 
 SHAPES = {
+    "line ends of another system": "plugins:\r\n  enabled:\r\n  - a\r\nmodel: x\r\n",
     "empty": "",
     "only a comment": "# mine\n",
     "no plugins": "model:\n  default: x  # the good one\n",

@@ -1,0 +1,301 @@
+"""What the store costs, as ratios to a floor that is measured in the same run on the same file system.
+
+    python -m tests.benchmarks.store [--folder DIR] [--cases N] [--events N]
+
+The floor F: append 1 KiB to an open file and sync it.  Where F is under 50 microseconds the file system does not sync,
+and nothing is judged.  Medians throughout.  Stores with many cases or events are made without syncs and then measured
+with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness_store import Harness
+from harness_store.disk import PosixDisk
+
+SOURCE = {
+    "summary": "The release notes name the limit and the version in which it was introduced.",
+    "source_ref": "https://example.org/notes",
+    "source_role": "primary",
+    "access_scope": "full",
+    "authority_domain": "external_source",
+}
+PROBE = {
+    "operation": "commit",
+    "purpose": "learn",
+    "unknown_or_goal": "the limit",
+    "tool_name": "read_file",
+    "tool_args": {"path": "notes.txt"},
+    "predicted_outcomes": ["42"],
+    "would_change_belief": "another number",
+    "why_this_action": "it is the source",
+    "authority_domain": "system_state",
+}
+
+
+class Hasty(PosixDisk):
+    """The real disk without its syncs: for making large stores, never for measuring."""
+
+    def sync(self, fd: int) -> None:
+        """Nothing."""
+
+    def sync_folder(self, path: Path) -> None:
+        """Nothing."""
+
+
+def median(work: Callable[[], object], times: int) -> float:
+    """The median of so many runs, in microseconds."""
+    taken = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken) * 1e6
+
+
+def each(work: Callable[[], object], times: int) -> float:
+    """Microseconds a call, over so many calls in a row."""
+    begun = time.perf_counter()
+    for _ in range(times):
+        work()
+    return (time.perf_counter() - begun) / times * 1e6
+
+
+def floor(folder: Path) -> float:
+    """F in microseconds."""
+    path = folder / "floor"
+    fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+    try:
+
+        def append() -> None:
+            os.write(fd, b"x" * 1024)
+            os.fsync(fd)
+
+        return median(append, 101)
+    finally:
+        os.close(fd)
+        path.unlink()
+
+
+def opened(harness: Harness, case_id: str, session: str) -> None:
+    harness.model(
+        {
+            "operation": "open",
+            "case_id": case_id,
+            "top_unknown": f"what limits the queue number {case_id}",
+            "mechanisms": [{"id": "M1", "text": "The limit is 42"}],
+        },
+        session_id=session,
+    )
+
+
+def evidence(harness: Harness, session: str, many: int = 1) -> None:
+    harness.model({"operation": "record_evidence", "evidence": [SOURCE] * many}, session_id=session)
+
+
+def grown(root: Path, events: int) -> None:
+    """A store with one case of so many events."""
+    if root.exists():
+        return
+    harness = Harness(root, disk=Hasty())
+    opened(harness, "c1", "s1")
+    while (count := len(harness.timeline("c1"))) < events:
+        for _ in range(min(events - count, 200)):
+            evidence(harness, "s1")
+
+
+def populated(root: Path, cases: int) -> None:
+    """A store with so many closed cases, one in ten with a lesson."""
+    harness = Harness(root, disk=Hasty())
+    for number in range(cases):
+        case_id, session = f"k{number:05d}", f"t{number:05d}"
+        opened(harness, case_id, session)
+        transfer: dict[str, Any] = {"decision": "none"}
+        if number % 10 == 0:
+            transfer = {
+                "decision": "candidate",
+                "lesson": f"Look at the consumer of queue {number} before its broker",
+                "scope": "queues",
+                "evidence_case_ids": [case_id],
+            }
+        harness.model(
+            {"operation": "close", "outcome": "unresolved", "summary": "open", "transfer": transfer},
+            session_id=session,
+        )
+
+
+def transitions(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
+    """Microseconds of a one-record transition through the JSON tool, by the Timeline's length."""
+    found = {}
+    for count in counts:
+        root = folder / f"events-{count}"
+        grown(root, count)
+        harness = Harness(root)
+        evidence(harness, "s1")
+        found[str(count)] = median(lambda h=harness: evidence(h, "s1"), 41)  # type: ignore[misc]  # bound now
+    return found
+
+
+def bindings(folder: Path) -> float:
+    """Microseconds of a transition that changes bindings."""
+    root = folder / "bindings"
+    grown(root, 10)
+    harness = Harness(root)
+
+    def both() -> None:
+        harness.model({"operation": "pause", "reason": "r"}, session_id="s1")
+        harness.model({"operation": "resume", "case_id": "c1"}, session_id="s1")
+
+    both()
+    return median(both, 21) / 2
+
+
+def probe_cycle(folder: Path, events: int) -> float:
+    """Microseconds of commit, call and compare."""
+    root = folder / "cycle"
+    grown(root, events)
+    harness = Harness(root)
+
+    def cycle() -> None:
+        harness.probe(PROBE, session_id="s1")
+        with harness.execution(session_id="s1", tool_name="read_file", args={"path": "notes.txt"}) as execution:
+            execution.observed("42")
+        harness.probe({"operation": "compare", "disposition": "match", "rationale": "r"}, session_id="s1")
+
+    cycle()
+    return median(cycle, 21)
+
+
+def ordinary_calls(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
+    """Microseconds that an ordinary call takes more than calling through, in a session without a case."""
+    found = {}
+    for count in counts:
+        root = folder / f"cases-{count}"
+        if not root.exists():
+            populated(root, count)
+        harness = Harness(root)
+
+        def call(h: Harness = harness) -> None:
+            h.execution(session_id="nobody", tool_name="read_file", args={}, host=True)
+
+        call()
+        found[str(count)] = each(call, 20_000)
+    return found
+
+
+def active_call(folder: Path) -> float:
+    """The same in a session with an active case of 400 events."""
+    root = folder / "active"
+    grown(root, 400)
+    harness = Harness(root)
+
+    def call() -> None:
+        harness.execution(session_id="s1", tool_name="read_file", args={}, host=True)
+
+    call()
+    return each(call, 5_000)
+
+
+def opening(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
+    """Microseconds of opening a case among others, with automatic lesson retrieval, warm."""
+    found = {}
+    for count in counts:
+        root = folder / f"cases-{count}"
+        if not root.exists():
+            populated(root, count)
+        harness, number = Harness(root), iter(range(10**6))
+
+        def open_one(h: Harness = harness, n: Any = number) -> None:
+            at = next(n)
+            opened(h, f"new-{at}", f"new-{at}")
+
+        open_one()
+        found[str(count)] = median(open_one, 21)
+    return found
+
+
+def listing(folder: Path, counts: tuple[int, ...]) -> dict[str, dict[str, float]]:
+    """Milliseconds of listing 50 cases: the first time in a process, and again."""
+    found = {}
+    for count in counts:
+        root = folder / f"cases-{count}"
+        if not root.exists():
+            populated(root, count)
+        harness = Harness(root)
+
+        def show(h: Harness = harness) -> None:
+            h.model({"operation": "list"}, session_id="nobody")
+
+        found[str(count)] = {"first": median(show, 1) / 1000, "again": median(show, 5) / 1000}
+    return found
+
+
+def cold_replay(folder: Path, events: int) -> float:
+    """How often a cold open and full replay takes the time of hashing the log's bytes and parsing its JSON."""
+    root = folder / "cold"
+    grown(root, events)
+    data = (root / "cases/c1/events.jsonl").read_bytes()
+
+    def least() -> None:
+        hashlib.sha256(data).digest()
+        for line in data.splitlines():
+            json.loads(line)
+
+    return median(lambda: Harness(root).replay("c1"), 3) / median(least, 5)
+
+
+def short_lived(folder: Path, few: int, many: int) -> float:
+    """How often a new process's append to a long Timeline takes the time of one to a short."""
+    taken = {}
+    for count in (few, many):
+        root = folder / f"short-{count}"
+        grown(root, count)
+        taken[count] = median(lambda r=root: evidence(Harness(r), "s1"), 7)  # type: ignore[misc]  # bound now
+    return taken[many] / taken[few]
+
+
+def measure(folder: Path, cases: int, events: int) -> dict[str, Any]:
+    """Every figure; those in F are ratios to the floor."""
+    before = floor(folder)
+    by_length = transitions(folder, tuple(sorted({10, 1_000, events})))
+    cycle, bound = probe_cycle(folder, 400), bindings(folder)
+    opens = opening(folder, (200, cases))
+    f = statistics.median([before, floor(folder)])
+    return {
+        "floor_microseconds": round(f, 1),
+        "judged": f >= 50,
+        "transition_F": {n: round(t / f, 2) for n, t in by_length.items()},
+        "transition_long_to_short": round(by_length[str(events)] / by_length["10"], 2),
+        "binding_transition_F": round(bound / f, 2),
+        "probe_cycle_400_F": round(cycle / f, 2),
+        "ordinary_call_microseconds": {n: round(t, 2) for n, t in ordinary_calls(folder, (10, 200, cases)).items()},
+        "active_call_microseconds": round(active_call(folder), 2),
+        "open_F": {n: round(t / f, 2) for n, t in opens.items()},
+        "list_50_milliseconds": listing(folder, (200, cases)),
+        "cold_replay_to_floor": round(cold_replay(folder, events), 2),
+        "short_lived_append_long_to_short": round(short_lived(folder, 10, events), 2),
+    }
+
+
+def main() -> None:
+    said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    said.add_argument("--folder", type=Path, help="where to measure (default: beside this file's repository)")
+    said.add_argument("--cases", type=int, default=1_000, help="size of the large portfolio (default 1000)")
+    said.add_argument("--events", type=int, default=10_000, help="length of the long Timeline (default 10000)")
+    asked = said.parse_args()
+    with tempfile.TemporaryDirectory(dir=asked.folder) as scratch:
+        print(json.dumps(measure(Path(scratch), asked.cases, asked.events), indent=2))
+
+
+if __name__ == "__main__":
+    main()
