@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from math import sqrt
 
 FLOOR = 0.12  # below it nothing is retrieved
@@ -83,6 +84,7 @@ ENDINGS: tuple[tuple[str, str, int], ...] = (
 _VOWEL = re.compile(r"[aeiouy]")
 
 
+@lru_cache(maxsize=65_536)  # the vocabulary of a store's lessons; a stem never changes
 def family(word: str) -> str:
     """The stem that a word shares with its family; other words than English ones are their own.
 

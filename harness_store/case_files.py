@@ -120,6 +120,10 @@ class CaseFiles(Generic[S]):
         self.journal = folder / "archive" / JOURNAL
         """Only release 1.2.0 ever left one."""
 
+    def stamp(self) -> tuple[Stat | None, ...]:
+        """Equal ones mean that nobody touched the files of the Timeline in between."""
+        return tuple(self.disk.stat(path) for path in (self.log, self.projection, self.journal))
+
     def unchanged(self, seen: Seen[S]) -> bool:
         """Whether the files are as they were.  Two ``stat``s."""
         same = self.disk.stat(self.log) == seen.log and self.disk.stat(self.projection) == seen.projection

@@ -203,7 +203,7 @@ class PosixDisk:
 
     def stat(self, path: Path) -> Stat | None:
         try:
-            return _stat_of(path.lstat())
+            return _stat_of(os.lstat(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
 

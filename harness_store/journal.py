@@ -22,7 +22,7 @@ from harness_core.errors import Damaged, Fault, Refused, Unavailable
 
 from . import legacy
 from .case_files import LOG, PROJECTION, CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection
-from .disk import Disk, make_folder, opened, read_file, reporting, unavailable, write_durably
+from .disk import Disk, Stat, make_folder, opened, read_file, reporting, unavailable, write_durably
 from .heads import Head
 from .locks import FileLock, Hold
 from .logs import log
@@ -99,6 +99,13 @@ class Journal(Generic[S]):
         """The records of the log, as far as they can be believed.  Raises ``Unavailable`` when the disk fails."""
         with reporting(f"reading {self.name}"):
             return self._files.records()
+
+    def stamp(self) -> tuple[Stat | None, ...]:
+        """What tells one state of the files from another: while it stays equal, a verification need not be repeated.
+
+        Raises ``Unavailable``."""
+        with reporting(f"looking at {self.name}"):
+            return self._files.stamp()
 
     def is_unfinished(self) -> bool:
         """Whether the log goes on beyond the state that was last read.  One ``stat``; may raise ``OSError``."""

@@ -17,7 +17,7 @@ from harness_core.commands import List
 from harness_core.errors import Damaged, Fault, HarnessError, Refused, Unavailable, refused
 from harness_core.model import Lesson, Model
 from harness_core.replay import Findings, report
-from harness_core.retrieval import select
+from harness_core.retrieval import select, tokens
 from harness_core.structuring import is_case_id
 from harness_core.transfer import lesson_of
 from harness_core.vocabulary import ProbeStatus
@@ -48,6 +48,16 @@ class View:
     case: Case | None
 
 
+@frozen
+class Known:
+    """What was made of one state of a case for those who look at all of them."""
+
+    case: Case
+    summary: Mapping[str, Any]
+    lesson: Lesson | None
+    words: frozenset[str]
+
+
 class Portfolio:
     """The cases under ``layout``.  Safe to share among threads."""
 
@@ -56,6 +66,8 @@ class Portfolio:
         self._layout = layout
         self._journals: dict[str, Journal[Audited]] = {}
         self._checked: dict[Path, Stat] = {}  # artifacts as they were when their content was last found right
+        self._known: dict[str, Known] = {}
+        self._sources: dict[str, tuple[Sequence[Stat | None], Lesson]] = {}  # as they were when last verified
 
     def journal(self, case_id: str) -> Journal[Audited]:
         """The journal of a case, which need not exist yet."""
@@ -74,7 +86,7 @@ class Portfolio:
             return tuple(
                 name
                 for name in names
-                if is_case_id(name) and (found := self._disk.stat(self._layout.case(name))) and found.kind == "folder"
+                if is_case_id(name) and (found := self._disk.stat(self.journal(name).folder)) and found.kind == "folder"
             )
 
     def now(self, case_id: str, wait: float | None = None) -> Case | None:
@@ -303,7 +315,7 @@ class Portfolio:
                 errors[case_id] = str(error)
                 continue
             if state is not None:
-                entries.append(summary_of(document(state.case)))
+                entries.append(self._knowing(state.case).summary)
         chosen = [entry for entry in entries if _matches(entry, request)]
         chosen.sort(key=lambda entry: (entry["updated_at"], entry["case_id"]), reverse=True)
         return {
@@ -314,9 +326,18 @@ class Portfolio:
                 "session_id": (request.session_id_filter or "").strip() or None,
                 "limit": request.limit,
             },
-            "cases": chosen[: request.limit],
+            "cases": [{**entry, "session_ids": [*entry["session_ids"]]} for entry in chosen[: request.limit]],
             "case_errors": errors,
         }
+
+    def _knowing(self, case: Case) -> Known:
+        """What is kept of a case's present state; a case that did not change is the same object as before."""
+        known = self._known.get(case.case_id)
+        if known is None or known.case is not case:
+            lesson = lesson_of(case)
+            words = frozenset[str]() if lesson is None else tokens(f"{lesson.lesson}\n{lesson.scope}")
+            known = self._known[case.case_id] = Known(case, summary_of(document(case)), lesson, words)
+        return known
 
     # --- what closed cases taught ---
 
@@ -354,21 +375,38 @@ class Portfolio:
     def related(self, model: Model, skip: str) -> tuple[Lesson, ...]:
         """At most three lessons of closed, replay-valid cases that are lexically near to a new model."""
         texts = (model.top_unknown, model.decision, *(claim.text for _, claim in model.claims()))
-        candidates: dict[str, Lesson] = {}
-        for case in self.readable():
-            lesson = lesson_of(case)
-            if lesson is not None and case.case_id != skip:
-                candidates[case.case_id] = lesson
-        query = "\n".join(texts)
-        near = select(query, ((key, f"{c.lesson}\n{c.scope}") for key, c in candidates.items()), limit=len(candidates))
+        known = (self._knowing(case) for case in self.readable())
+        taught = [(each.case.case_id, each.words) for each in known if each.lesson and each.case.case_id != skip]
         chosen: list[Lesson] = []
-        for case_id, relevance in near:
-            sound = self.source(case_id)
+        for case_id, relevance in select("\n".join(texts), taught, limit=len(taught)):
+            sound = self._vouched(case_id)
             if isinstance(sound, Lesson):
                 chosen.append(evolve(sound, relevance=relevance))
             if len(chosen) == MOST_LESSONS:
                 break
         return tuple(chosen)
+
+    def _vouched(self, case_id: str) -> Lesson | str:
+        """As ``source``, verified once for every change of the case's files."""
+        try:
+            stamp = self.journal(case_id).stamp()
+        except Unavailable as error:
+            return f"cannot be looked at: {error}"
+        before = self._sources.get(case_id)
+        case = self._known[case_id].case
+        if before is not None and before[0] == stamp and not self._touched(case):
+            return before[1]
+        found = self.source(case_id)
+        if isinstance(found, Lesson):
+            self._sources[case_id] = stamp, found  # taken before the look, so that a change during it counts
+        return found
+
+    def _touched(self, case: Case) -> bool:
+        """Whether an artifact of the case does not look as it did when its content was found right."""
+        try:
+            return bool(self.artifact_faults(case, thorough=False))
+        except Unavailable:
+            return True
 
 
 def _matches(entry: Mapping[str, Any], request: List) -> bool:
