@@ -129,7 +129,7 @@ FAULTS: dict[str, Callable[[Desk, str], contextlib.AbstractContextManager[Any]]]
     "the lineage raises": raising("harness_store.engine:Harness.is_bound"),
     "waking raises": raising("harness_store.engine:Harness.proof_of_life"),
     "pausing raises": raising("harness_store.engine:Harness.pause_for_lifecycle"),
-    "no harness can be had": raising("harness_hermes.plugin.profiles:Profiles.harness"),
+    "no harness can be had": raising("harness_hermes.plugin.profiles:Profiles.existing"),
     "a lock is held": held,
     "the disk is full": full,
     "the state is unreadable": unreadable,

@@ -136,12 +136,13 @@ class Profile:
             (folder / "__init__.py").write_text(source, encoding="utf-8")
             manifest = {"name": name, "version": "1", "description": "test", "kind": "standalone"}
             (folder / "plugin.yaml").write_text(json.dumps(manifest), encoding="utf-8")
-        self._configure("http://127.0.0.1:9/v1")
+        self.configure("http://127.0.0.1:9/v1")
         if harness:
             install(self.hermes_home)
             self.enabled.append("epistemic-harness")
 
-    def _configure(self, url: str) -> None:
+    def configure(self, url: str) -> None:
+        """Write the settings, with the model at this address."""
         plugins = {"enabled": self.enabled, **self.extra.get("plugins", {})}
         text = json.dumps({**settings(url), **self.extra, "plugins": plugins})
         (self.hermes_home / "config.yaml").write_text(text, encoding="utf-8")
@@ -151,7 +152,7 @@ class Profile:
         spied = self.hermes_home / "spy.jsonl"
         spied.unlink(missing_ok=True)
         with ScriptedModel(player) as model:
-            self._configure(model.url)
+            self.configure(model.url)
             resume = ("--resume", session) if session else ()
             done = (host or find()).run("-z", prompt, *resume, home=self.home)
         assert not model.failures, model.failures

@@ -13,11 +13,13 @@ import pytest
 
 from harness_core.schemas import TOOLS
 from harness_hermes.agent import Hermes
+from harness_hermes.demo.scripted import Call, ScriptedModel, Turn, play
 from harness_hermes.plugin import SKILL
 from tests.hermes.faults import FAULTS
 from tests.hermes.host import Profile, hosts
 from tests.hermes.paths import OTHER
 from tests.hermes.tables import column, walked
+from tests.hermes.terminal import chatting
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +148,20 @@ class OnHost:
             "other session": True,
             "parent": ["parents", "active"],
         }
+
+    def test_a_person_who_begins_anew_leaves_the_case_paused(self, host: Hermes, tmp_path_factory: Maker) -> None:
+        """At a real terminal a case is opened, and `/new` pauses it, with a marker for the session that returns."""
+        profile = Profile(tmp_path_factory.mktemp("terminal") / "home")
+        opening = {"operation": "open", "case_id": "here", "top_unknown": "x"}
+        call = Call("tool_call", {"name": "epistemic_model", "arguments": opening})
+        with ScriptedModel(play(Turn("open", [call]), Turn("all done here"))) as model:
+            profile.configure(model.url)
+            with chatting(profile, host) as terminal:
+                terminal.line("please look", lambda: b"all done here" in terminal.seen)
+                terminal.line("/new", lambda: bool(profile.events("here", "case_paused")))
+        (paused,) = profile.events("here", "case_paused")
+        assert paused["payload"]["reason"] == "session finalize (session_boundary)"
+        assert paused["payload"]["auto_resumable"]
 
     # --- what the model is told ---
 
