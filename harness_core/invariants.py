@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from harness_core.authority import (
     ASKING_TOOLS,
@@ -436,7 +436,7 @@ def check_state(case: Case) -> tuple[Violation, ...]:
 
 def check_step(step: Step) -> tuple[Violation, ...]:
     """Every way in which a step breaks a step invariant.  Of what lies before an adoption none is asked."""
-    own = evolve(step, before=stands_before(step.before, step.event), known=step.before)
+    own = Step(stands_before(step.before, step.event), step.event, step.after, known=step.before)
     return tuple(
         Violation(check.__name__, step.event.event_id, problem) for check in STEP_INVARIANTS for problem in check(own)
     )

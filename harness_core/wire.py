@@ -111,7 +111,9 @@ def strict_json(text: str | bytes) -> Any:
     Raises ``ValueError`` otherwise, also for nesting or numbers beyond what the interpreter takes.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text))
+        return _STRICT.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -133,6 +135,9 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{text} is not a finite number")
     return value
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
 
 
 def canonical_json(value: Any) -> str:

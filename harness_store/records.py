@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from harness_core.wire import strict_json
 
@@ -230,10 +230,16 @@ def scan(data: bytes, start: Position = START) -> Scan:
         if old:
             old_lines.update(data[offset : line_end + 1])
         offset = line_end + 1
-        here = Position(here.count + 1, record["hash"], here.transition, start.end + offset, here.legacy)
         pending.append(record)
-        if legacy.ends_transition(record) if old else len(pending) == record["transition"]["size"]:
-            here = evolve(here, transition=here.transition + 1, legacy=old_lines.hexdigest() if old else "")
+        ends = legacy.ends_transition(record) if old else len(pending) == record["transition"]["size"]
+        here = Position(
+            count=here.count + 1,
+            hash=record["hash"],
+            transition=here.transition + ends,
+            end=start.end + offset,
+            legacy=here.legacy if not ends else old_lines.hexdigest() if old else "",
+        )
+        if ends:
             records += pending
             positions.append(here)
             pending = []

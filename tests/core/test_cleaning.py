@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from typing import Any
 
 import pytest
 
+from harness_core import vocabulary
 from harness_core.arguments import REQUESTS, parse
 from harness_core.cleaning import cleaned
 from harness_core.testing.values import SECRET
@@ -16,6 +18,10 @@ from tests.core.test_refusals import OPERATIONS, WHOLE, tool_of
 # Fields whose words are checked against a vocabulary or a shape, so that no secret can stand in them.
 SHAPED = {"case_id", "prior_case_ids", "evidence_case_ids", "evidence_event_ids", "addresses_event_ids"}
 
+# The words of every vocabulary, and those by which an item says how it stands.
+KINDS = [kind for kind in vars(vocabulary).values() if isinstance(kind, type) and issubclass(kind, StrEnum)]
+WORDS = {"explicit_user_correction", *(word.value for kind in KINDS for word in kind)}
+
 
 def planted(value: Any, name: str = "") -> Any:
     """The value with the secret in every text that is free."""
@@ -23,9 +29,7 @@ def planted(value: Any, name: str = "") -> Any:
         return {key: planted(item, key) for key, item in value.items()}
     if isinstance(value, list):
         return [planted(item, name) for item in value]
-    words = {"active", "stopped", "learn", "mismatch", "weakened", "hypothesis", "grounded", "primary", "full"}
-    words |= {"external_source", "system_state", "explicit_user_correction"}
-    if not isinstance(value, str) or name in SHAPED or value in words or (name == "id" and value.startswith("I")):
+    if not isinstance(value, str) or name in SHAPED or value in WORDS or (name == "id" and value.startswith("I")):
         return value
     return f"{value} {SECRET}"
 
