@@ -1,4 +1,4 @@
-"""All cases of a store: their journals, what they look like to a reader, and what can be learned from the closed ones.
+"""All cases of a store: their journals, and what they look like to a reader.
 
 Reading never changes a byte.  A damaged case concerns nobody but those who ask for it.
 """
@@ -9,17 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from harness_core.adoption import outlined
 from harness_core.case import Artifact, Case, document, summary_of
 from harness_core.commands import List
-from harness_core.errors import Damaged, Fault, HarnessError, Refused, Unavailable, refused
-from harness_core.model import Lesson, Model
+from harness_core.errors import Damaged, HarnessError, Unavailable
 from harness_core.replay import Findings, report
-from harness_core.retrieval import select, tokens
 from harness_core.structuring import is_case_id
-from harness_core.transfer import lesson_of
 from harness_core.vocabulary import ProbeStatus
 
 from . import artifacts
@@ -35,8 +32,6 @@ from .projection import render
 
 EXPORT_WAIT = 10.0
 """Seconds that an export waits for a writer of its case."""
-MOST_LESSONS = 3
-"""Lessons that are retrieved by themselves (seed, "Closure and transfer")."""
 
 
 @frozen
@@ -48,16 +43,6 @@ class View:
     case: Case | None
 
 
-@frozen
-class Known:
-    """What was made of one state of a case for those who look at all of them."""
-
-    case: Case
-    summary: Mapping[str, Any]
-    lesson: Lesson | None
-    words: frozenset[str]
-
-
 class Portfolio:
     """The cases under ``layout``.  Safe to share among threads."""
 
@@ -66,8 +51,7 @@ class Portfolio:
         self._layout = layout
         self._journals: dict[str, Journal[Audited]] = {}
         self._checked: dict[Path, Stat] = {}  # artifacts as they were when their content was last found right
-        self._known: dict[str, Known] = {}
-        self._sources: dict[str, tuple[Sequence[Stat | None], Lesson]] = {}  # as they were when last verified
+        self._summaries: dict[str, tuple[Case, Mapping[str, Any]]] = {}
 
     def journal(self, case_id: str) -> Journal[Audited]:
         """The journal of a case, which need not exist yet."""
@@ -315,7 +299,7 @@ class Portfolio:
                 errors[case_id] = str(error)
                 continue
             if state is not None:
-                entries.append(self._knowing(state.case).summary)
+                entries.append(self._summary(state.case))
         chosen = [entry for entry in entries if _matches(entry, request)]
         chosen.sort(key=lambda entry: (entry["updated_at"], entry["case_id"]), reverse=True)
         return {
@@ -330,83 +314,12 @@ class Portfolio:
             "case_errors": errors,
         }
 
-    def _knowing(self, case: Case) -> Known:
-        """What is kept of a case's present state; a case that did not change is the same object as before."""
-        known = self._known.get(case.case_id)
-        if known is None or known.case is not case:
-            lesson = lesson_of(case)
-            words = frozenset[str]() if lesson is None else tokens(f"{lesson.lesson}\n{lesson.scope}")
-            known = self._known[case.case_id] = Known(case, summary_of(document(case)), lesson, words)
-        return known
-
-    # --- what closed cases taught ---
-
-    def imported(self, case_ids: Sequence[str]) -> tuple[Lesson, ...]:
-        """The lessons of explicitly named cases: all of them, or ``Refused`` with what is wrong with each."""
-        faults, lessons = [], []
-        for number, case_id in enumerate(dict.fromkeys(case_ids)):
-            found = self.source(case_id)
-            if isinstance(found, str):
-                send = "ids of closed, replay-valid cases that recorded a lesson"
-                faults.append(Fault(f"prior_case_ids[{number}]", f"{case_id} {found}", send))
-            else:
-                lessons.append(found)
-        if faults:
-            raise refused("invalid_arguments", *faults)
-        return tuple(lessons)
-
-    def source(self, case_id: str) -> Lesson | str:
-        """The lesson of a closed case whose whole record holds, or why there is none to be had."""
-        try:
-            view = self.view(case_id)
-        except Refused:
-            return "is no case of this store"
-        except HarnessError as error:
-            return f"is damaged (integrity): {error}"
-        if view.case is None or not view.replay["usable"]:
-            # The reason also tells an unfinished case, but its status is the plainer answer.
-            if view.case is not None and view.case.closure is None and view.replay["timeline"]["valid"]:
-                return "is not closed"
-            return f"is not replay-valid: {view.replay['reason']}"
-        if view.case.closure is None:
-            return "is not closed"
-        return lesson_of(view.case) or "was closed without a lesson"
-
-    def related(self, model: Model, skip: str) -> tuple[Lesson, ...]:
-        """At most three lessons of closed, replay-valid cases that are lexically near to a new model."""
-        texts = (model.top_unknown, model.decision, *(claim.text for _, claim in model.claims()))
-        known = (self._knowing(case) for case in self.readable())
-        taught = [(each.case.case_id, each.words) for each in known if each.lesson and each.case.case_id != skip]
-        chosen: list[Lesson] = []
-        for case_id, relevance in select("\n".join(texts), taught, limit=len(taught)):
-            sound = self._vouched(case_id)
-            if isinstance(sound, Lesson):
-                chosen.append(evolve(sound, relevance=relevance))
-            if len(chosen) == MOST_LESSONS:
-                break
-        return tuple(chosen)
-
-    def _vouched(self, case_id: str) -> Lesson | str:
-        """As ``source``, verified once for every change of the case's files."""
-        try:
-            stamp = self.journal(case_id).stamp()
-        except Unavailable as error:
-            return f"cannot be looked at: {error}"
-        before = self._sources.get(case_id)
-        case = self._known[case_id].case
-        if before is not None and before[0] == stamp and not self._touched(case):
-            return before[1]
-        found = self.source(case_id)
-        if isinstance(found, Lesson):
-            self._sources[case_id] = stamp, found  # taken before the look, so that a change during it counts
-        return found
-
-    def _touched(self, case: Case) -> bool:
-        """Whether an artifact of the case does not look as it did when its content was found right."""
-        try:
-            return bool(self.artifact_faults(case, thorough=False))
-        except Unavailable:
-            return True
+    def _summary(self, case: Case) -> Mapping[str, Any]:
+        """The entry of a case in a list, made once for each of its states: an unchanged case is the same object."""
+        known = self._summaries.get(case.case_id)
+        if known is None or known[0] is not case:
+            known = self._summaries[case.case_id] = case, summary_of(document(case))
+        return known[1]
 
 
 def _matches(entry: Mapping[str, Any], request: List) -> bool:

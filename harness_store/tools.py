@@ -41,6 +41,7 @@ from .codec import Audited
 from .executions import Executions
 from .layout import no_case
 from .legacy_boundaries import Boundaries
+from .lessons import Lessons
 from .portfolio import Portfolio, View
 from .registry import Registry
 from .transitions import Done, Transitions
@@ -64,6 +65,7 @@ class Tools:
         create: Callable[[], None],
     ) -> None:
         self._cases = cases
+        self._lessons = Lessons(cases)
         self._registry = registry
         self._transitions = transitions
         self._executions = executions
@@ -175,15 +177,15 @@ class Tools:
 
     def _with_lessons(self, command: Open, moment: Moment) -> Open:
         if command.prior_case_ids is not None:
-            return evolve(command, lessons=self._cases.imported(command.prior_case_ids))
+            return evolve(command, lessons=self._lessons.imported(command.prior_case_ids))
         draft = fold(decide(None, command, moment))
         if draft is None:
             raise AssertionError("an opening has events")
-        return evolve(command, lessons=self._cases.related(draft.model, command.case_id))
+        return evolve(command, lessons=self._lessons.related(draft.model, command.case_id))
 
     def _with_sources(self, command: Close) -> Close:
         named = command.transfer.evidence_case_ids or ()
-        found = {case_id: self._cases.source(case_id) for case_id in named}
+        found = {case_id: self._lessons.source(case_id) for case_id in named}
         return evolve(command, sources={k: lesson for k, lesson in found.items() if isinstance(lesson, Lesson)})
 
     def _commit(self, clean: Commit, sent: Request, session_id: str) -> Answer:
