@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from harness_core.arguments import MODEL_TOOL, PROBE_TOOL, REQUESTS
-from harness_core.authority import CLASS_OF
 from harness_core.case import Case, document
 from harness_core.events import Event
 from harness_core.evolution import evolve, fold
 from harness_core.invariants import Step, check_state, check_step
+from harness_core.model import Lesson
 from harness_core.replay import report
 from harness_core.testing.adapters import Adapter, Execution, SessionAdapter
 from harness_core.testing.faults import broken_arguments
@@ -41,8 +41,16 @@ from harness_core.testing.requests import (
     revisions,
     sound_arguments,
 )
-from harness_core.testing.values import RESULTS, SECRET, Arguments, Known, evidence, texts, tool_arguments
-from harness_core.vocabulary import AuthorityDomain, CaseStatus, Lifecycle, ProbeStatus, Provenance, ResultStatus
+from harness_core.testing.spoils import (
+    unsound_closures,
+    unsound_commits,
+    unsound_comparisons,
+    unsound_recordings,
+    unsound_revisions,
+)
+from harness_core.testing.values import JSON, RESULTS, SECRET, Arguments, Known, texts, tool_arguments
+from harness_core.transfer import lesson_of
+from harness_core.vocabulary import CaseStatus, Lifecycle, ProbeStatus, Provenance, ResultStatus
 from harness_core.wire import canonical_json
 
 SESSIONS = ("s1", "s2", "s3")
@@ -75,6 +83,7 @@ class CaseMachine(RuleBasedStateMachine):
         super().__init__()
         self.adapter: Adapter = self.make_adapter()
         self.seen: dict[str, Seen] = {}
+        self.committed: dict[str, JSON] = {}
         self.execution: Execution | None = None
         self.executed = ""
 
@@ -115,6 +124,8 @@ class CaseMachine(RuleBasedStateMachine):
         again = [arguments["case_id"]] if operation == "open" and arguments["case_id"] in self.seen else []
         assert changed == again or len(changed) == 1, f"{operation} changed {changed}, and not one case"
         case = self.case((changed or again)[0])
+        if operation == "commit":
+            self.committed[case.case_id] = arguments["tool_args"]
         if "case" in answer:
             assert answer["case"] == _json(document(case)), "the answer does not show the case as it is"
         if "replay" in answer:
@@ -194,6 +205,10 @@ class CaseMachine(RuleBasedStateMachine):
         """Ids of the cases of these statuses."""
         return [case.case_id for case in self.cases() if case.status in wanted]
 
+    def lessons(self) -> list[Lesson]:
+        """What the closed cases have left for others."""
+        return [lesson for case in self.cases() if (lesson := lesson_of(case)) is not None]
+
     def _one_of(self, data: st.DataObject, cases: Sequence[Case]) -> Case:
         return self.case(data.draw(st.sampled_from([case.case_id for case in cases]), label="case"))
 
@@ -240,19 +255,24 @@ class CaseMachine(RuleBasedStateMachine):
         data=st.data(),
         result=st.sampled_from(RESULTS),
         display=st.sampled_from((None, None, None, *RESULTS)),
+        as_committed=st.sampled_from((True, True, True, False)),
         compared=st.booleans(),
     )
-    def commit_and_look(self, data: st.DataObject, result: Any, display: Any, compared: bool) -> None:
+    def commit_and_look(
+        self, data: st.DataObject, result: Any, display: Any, as_committed: bool, compared: bool
+    ) -> None:
         case = self._one_of(data, self.at_work(None, stale=False))
         answer = self.call(PROBE_TOOL, data.draw(commits(Known.of(case))), case.session_id)
         assert "error" not in answer, answer["error"]
         probe = self.case(case.case_id).pending_probe
         assert probe is not None
-        with self.adapter.execution(case.session_id, probe.tool_name, probe.tool_args) as execution:
+        args = self.committed[case.case_id] if as_committed else data.draw(tool_arguments())
+        with self.adapter.execution(case.session_id, probe.tool_name, args) as execution:
             execution.observed(result)
             if display is not None:
                 execution.exposed(display)
         assert self.look() == [case.case_id], "an action is recorded in its own case alone"
+        self._check_drift(case.case_id, args)
         if compared:
             self._compare(data, self.case(case.case_id))
 
@@ -266,34 +286,36 @@ class CaseMachine(RuleBasedStateMachine):
         answer = self.call(PROBE_TOOL, data.draw(comparisons(case, case.pending_probe)), case.session_id)
         assert "error" not in answer, answer["error"]
 
-    @precondition(lambda self: self.at_work(ProbeStatus.OBSERVED))
+    @precondition(lambda self: self.at_work(None, ProbeStatus.OBSERVED))
     @rule(data=st.data())
-    def compare_across_authority(self, data: st.DataObject) -> None:
-        """Testimony never describes what is external, nor the other way round."""
-        case = self._one_of(data, self.at_work(ProbeStatus.OBSERVED))
-        assert case.pending_probe is not None
-        call = data.draw(comparisons(case, case.pending_probe))
-        other = [d for d in AuthorityDomain if CLASS_OF[d] is not CLASS_OF[case.pending_probe.authority_domain]]
-        call["evidence"] = data.draw(evidence(data.draw(st.sampled_from(other))))
-        assert "error" in self.call(PROBE_TOOL, call, case.session_id), "a comparison mixes authority"
+    def call_without_ground(self, data: st.DataObject) -> None:
+        """What is sound in form and not in substance is refused."""
+        case = self._one_of(data, self.at_work(None, ProbeStatus.OBSERVED))
+        probe, known = case.pending_probe, Known.of(case)
+        if probe is not None:
+            call = data.draw(unsound_comparisons(case, probe))
+        elif case.stale:
+            call = data.draw(unsound_revisions(case))
+        else:
+            closing = unsound_closures(case, self.lessons())
+            call = data.draw(st.one_of(unsound_revisions(case), unsound_commits(known), unsound_recordings(), closing))
+        assert "error" in self.call(_tool_of(call), call, case.session_id), f"{call} was accepted"
 
-    @precondition(lambda self: any(case.citations for case in self.at_work(None)))
+    @precondition(lambda self: self.at_work(*ProbeStatus) or self.at_work(stale=True))
     @rule(data=st.data())
-    def claim_across_authority(self, data: st.DataObject) -> None:
-        """No claim rests on evidence of the other class."""
-        case = self._one_of(data, [case for case in self.at_work(None) if case.citations])
-        event, cited = data.draw(st.sampled_from(sorted(case.citations.items())))
-        other = [d.value for d in AuthorityDomain if CLASS_OF[d] is not CLASS_OF[cited.authority_domain]]
-        claim = {
-            "id": "X",
-            "text": "t",
-            "evidence_event_ids": [event],
-            "authority_domain": data.draw(st.sampled_from(other)),
-        }
-        call = {"operation": "revise", "reason": "r", "alternatives": [claim]}
-        if case.staleness is not None:
-            call["addresses_event_ids"] = [case.staleness.mismatch_event_id]
-        assert "error" in self.call(MODEL_TOOL, call, case.session_id), "a claim mixes authority"
+    def call_out_of_turn(self, data: st.DataObject) -> None:
+        """What the state of the probe, or a mismatch that waits, forbids is refused."""
+        case = self._one_of(data, self.at_work(*ProbeStatus) + self.at_work(stale=True))
+        probe, known = case.pending_probe, Known.of(case)
+        forbidden = [commits(known), reasoned("pause"), closures(case)]
+        if probe is not None:
+            forbidden += [recordings(), revisions(known)]
+        if probe is not None and probe.status is not ProbeStatus.OBSERVED:
+            forbidden.append(comparisons(case, probe))
+        if probe is None or probe.status is not ProbeStatus.EXECUTING:
+            forbidden.append(reasoned("recover"))
+        call = data.draw(st.one_of(forbidden))
+        assert "error" in self.call(_tool_of(call), call, case.session_id), f"{call} was accepted"
 
     @precondition(lambda self: self.at_work(*ProbeStatus))
     @rule(data=st.data(), operation=st.sampled_from(("discard", "recover")))
@@ -317,8 +339,7 @@ class CaseMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def close_case(self, data: st.DataObject) -> None:
         case = self._one_of(data, self.at_work(None))
-        others = self.with_status(CaseStatus.CLOSED)
-        self.call(MODEL_TOOL, data.draw(closures(case, others)), case.session_id)
+        self.call(MODEL_TOOL, data.draw(closures(case, self.lessons())), case.session_id)
 
     @rule(data=st.data(), session_id=st.sampled_from(SESSIONS), tool=st.sampled_from(sorted(REQUESTS)))
     def call_whatever_the_state(self, data: st.DataObject, session_id: str, tool: str) -> None:
@@ -348,12 +369,19 @@ class CaseMachine(RuleBasedStateMachine):
         case = self._one_of(data, self.at_work(ProbeStatus.COMMITTED))
         probe = case.pending_probe
         assert probe is not None
-        args = probe.tool_args if as_committed else data.draw(tool_arguments())
+        args = self.committed[case.case_id] if as_committed else data.draw(tool_arguments())
         execution = self.adapter.execution(case.session_id, probe.tool_name, args)
         assert execution.recording, "the committed action is not recorded"
         execution.__enter__()
         self.execution, self.executed = execution, case.case_id
         assert self.look() == [case.case_id], "a start is recorded in its own case alone"
+        self._check_drift(case.case_id, args)
+
+    def _check_drift(self, case_id: str, args: Mapping[str, Any]) -> None:
+        probe = self.case(case_id).pending_probe
+        assert probe is not None
+        same = canonical_json(args) == canonical_json(self.committed[case_id])
+        assert probe.execution_args_match_commitment in (same, None), "it is told wrongly whether the arguments match"
 
     @precondition(lambda self: self.execution is not None)
     @rule(
@@ -454,6 +482,10 @@ class SessionMachine(CaseMachine):
         for case_id in self.look():
             assert before[case_id] in lineage[:at], "a case came from no ancestor"
             assert self.case(case_id).session_id == lineage[at]
+
+
+def _tool_of(call: Mapping[str, Any]) -> str:
+    return PROBE_TOOL if call["operation"] in REQUESTS[PROBE_TOOL] else MODEL_TOOL
 
 
 def _json(value: Any) -> Any:

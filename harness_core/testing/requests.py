@@ -13,6 +13,7 @@ from harness_core.authority import ASKING_TOOLS, CLASS_OF, USER_DOMAINS
 from harness_core.calibration import calibrate
 from harness_core.case import Case
 from harness_core.commands import LIST_LIMIT_MAX
+from harness_core.model import Lesson
 from harness_core.probes import Probe
 from harness_core.testing.values import (
     ITEM_IDS,
@@ -205,15 +206,17 @@ _MODEST = st.sampled_from(("unresolved", "stopped", "replaced", "unresolved", "s
 
 
 @st.composite
-def closures(draw: st.DrawFn, case: Case, others: Sequence[str] = ()) -> Arguments:
-    """``close``: an outcome, and a transfer review of any decision."""
+def closures(draw: st.DrawFn, case: Case, others: Sequence[Lesson] = ()) -> Arguments:
+    """``close``: an outcome, and a transfer review of any decision.  ``others``: the lessons of closed cases."""
     decision = draw(st.sampled_from(TransferDecision))
     transfer: Arguments = {"decision": decision.value}
     if decision is not TransferDecision.NONE:
         transfer |= {"lesson": draw(st.sampled_from(LESSONS)), "scope": draw(st.sampled_from(SCOPES))}
         transfer["evidence_case_ids"] = draw(st.sampled_from(([case.case_id],) * 4 + (["c1", "c2"], ["c4"])))
     if decision is TransferDecision.REPEATED_PATTERN and others:
-        transfer["evidence_case_ids"] = draw(st.lists(st.sampled_from(others), min_size=1, max_size=3))
+        again = draw(st.sampled_from(others))
+        told = [o.case_id for o in others if (o.lesson, o.scope) == (again.lesson, again.scope)]
+        transfer |= {"lesson": again.lesson, "scope": again.scope, "evidence_case_ids": told}
     if decision is TransferDecision.EXPLICIT_USER_CORRECTION:
         citable = sorted(case.citations)
         transfer["evidence_event_ids"] = draw(st.lists(st.sampled_from(citable), max_size=2)) if citable else []

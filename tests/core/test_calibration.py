@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness_core.authority import LEAD_SCOPES, SEARCH_TOOLS
 from harness_core.calibration import LANGUAGE, Weight, calibrate, calibrate_claim, overall, weigh
 from harness_core.closure import ClaimCalibration
-from harness_core.events import ProbeCompared, ProbeExposed, ProbeObserved
+from harness_core.events import Event, ProbeCompared, ProbeExposed, ProbeObserved
 from harness_core.evidence import Citation, Evidence
 from harness_core.evolution import fold
 from harness_core.model import Claim, Model
@@ -41,11 +41,11 @@ citations = st.builds(
     authority_domain=st.sampled_from(AuthorityDomain),
     access_scope=st.none() | st.sampled_from(AccessScope),
     tool_name=st.sampled_from((None, "read_file", "web_search")),
-    execution_status=st.none() | st.sampled_from(ResultStatus),
-    display_status=st.none() | st.sampled_from(ResultStatus),
-    provenance=st.none() | st.sampled_from(Provenance),
-    linked=st.booleans(),
-    discarded=st.booleans(),
+    execution_status=st.sampled_from((*[OK] * 8, None, *ResultStatus)),
+    display_status=st.sampled_from((*[OK] * 8, None, *ResultStatus)),
+    provenance=st.sampled_from((*[Provenance.NATIVE_HANDLER_RESULT] * 3, Provenance.UNKNOWN, None)),
+    linked=st.sampled_from((True, True, False)),
+    discarded=st.sampled_from((False, False, False, True)),
 )
 
 
@@ -102,12 +102,22 @@ def test_claims_add_up(claims: list[tuple[Section, Calibration]]) -> None:
 
 
 @given(timelines())
-def test_the_oracle_agrees(events: tuple) -> None:
+def test_the_oracle_agrees(events: tuple[Event, ...]) -> None:
     """After any session the derived label is the one that reading the records anew gives."""
     case = fold(events)
     assert case is not None
     read = Reading([event.to_record() for event in events])
     assert calibrate(case.model, case.citations).label == read.derived_label()
+
+
+@given(timelines(longest=8))
+def test_what_was_given_up_counts_for_nothing(events: tuple[Event, ...]) -> None:
+    """Every observation and every display of a discarded probe counts as discarded, and none of another probe."""
+    case = fold(events)
+    assert case is not None
+    gone = {event.payload.probe_id for event in events if event.type is EventType.PROBE_DISCARDED}
+    looks = [c for c in case.citations.values() if c.type in (EventType.PROBE_OBSERVED, EventType.PROBE_EXPOSED)]
+    assert all((weigh(cited) is Weight.DISCARDED) == (cited.probe_id in gone) for cited in looks)
 
 
 def test_no_label_claims_certainty() -> None:
@@ -211,11 +221,15 @@ def test_an_exposure_without_its_observation_is_worthless() -> None:
         assert weigh(folded(looked(), bad, exposed("E000005", bad.probe_id))) is Weight.UNKNOWN
 
 
-def test_a_comparison_of_anothers_observation_is_worthless() -> None:
-    """A comparison counts for its own probe's observation alone."""
-    assert weigh(folded(looked(), compared("E000004", "PR000009"))) is Weight.UNKNOWN
-    assert weigh(folded(looked(), compared("E000099"))) is Weight.UNKNOWN
-    assert weigh(folded(looked(), observed("PR000009"), compared("E000005", "PR000009"))) is Weight.DIRECT
+@given(
+    st.sampled_from(("E000004", "E000005", "E000006", "E000002", "E000099", "")),
+    st.sampled_from(("PR000001", "PR000009", "PR000010")),
+)
+def test_a_comparison_counts_for_its_own_observation(observation: str, probe: str) -> None:
+    """A comparison of another probe's observation, or of none, supports nothing."""
+    own = {"E000004": "PR000001", "E000005": "PR000009", "E000006": "PR000010"}
+    told = folded(looked(), observed("PR000009"), observed("PR000010"), compared(observation, probe))
+    assert (weigh(told) is Weight.DIRECT) == (own.get(observation) == probe)
 
 
 def test_testimony_in_a_comparison_counts_as_testimony() -> None:

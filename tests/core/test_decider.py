@@ -108,6 +108,21 @@ def test_only_the_owner_decides(events: tuple[Event, ...], data: st.DataObject) 
     assert refusal.value.code in ("other_session", "other_case", "revision_conflict")
 
 
+@given(timelines(longest=5), st.data(), st.integers(0, 20))
+def test_a_decision_on_another_state_is_refused(events: tuple[Event, ...], data: st.DataObject, revision: int) -> None:
+    """A command that says which state of the case it was made for is refused in every other, whatever it asks."""
+    case = fold(events)
+    assert case is not None
+    command = data.draw(of_tools().filter(lambda made: not isinstance(made, Open)))
+    made = attrs.evolve(command, case_id=case.case_id, expected_case_revision=revision)
+    code = ""
+    try:
+        decide(case, made, Moment(at="2031-01-01T00:00:00+00:00", session_id="s1", seq=99))
+    except Refused as refusal:
+        code = refusal.code
+    assert (code == "revision_conflict") == (revision != case.revision)
+
+
 @given(timelines())
 def test_events_of_one_decision_belong_together(events: tuple[Event, ...]) -> None:
     """Events are numbered on, those of one decision share transition, time and session, and dispositions are

@@ -11,13 +11,15 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness_core.adoption import decide_adopting
 from harness_core.case import Case
-from harness_core.commands import LifecyclePause
+from harness_core.commands import LifecyclePause, Migrate
 from harness_core.events import DISPOSITIONS, CaseAdopted, Event, event_id
 from harness_core.evidence import Evidence
 from harness_core.evolution import fold
 from harness_core.invariants import INVARIANTS, STATE_INVARIANTS, STEP_INVARIANTS, check_state
 from harness_core.model import Claim
+from harness_core.moment import Moment
 from harness_core.replay import audit
 from harness_core.staleness import Staleness
 from harness_core.testing import timelines
@@ -343,3 +345,22 @@ def test_records_round_trip(events: tuple[Event, ...]) -> None:
     for event in events:
         record = json.loads(json.dumps(event.to_record())) | {"transition": {"number": event.transition}}
         assert Event.from_record(record) == event
+
+
+@given(timelines(), st.data())
+def test_an_adopted_case_goes_on(events: tuple[Event, ...], data: st.DataObject) -> None:
+    """Whatever became of a case before, its adoption comes first and once, and what follows keeps every invariant."""
+    case = fold(events)
+    assert case is not None
+    told = LifecyclePause(reason="r", lifecycle=Lifecycle.SESSION_RESET, auto_resumable=True)
+    command = data.draw(st.sampled_from((told, Migrate(new_session_id="s9", reason="r", pristine=True))))
+    session_id = "s1" if command is told else "s9"
+    moment = Moment(at="2031-01-01T00:00:00+00:00", session_id=session_id, seq=99)
+    going_on = decide_adopting(case, {}, "0" * 64, command, moment)
+    if case.status is CaseStatus.ACTIVE:
+        assert going_on[0].type is EventType.CASE_ADOPTED
+        assert audit(going_on)[1] == ()
+        again = evolve(going_on[0], event_id=event_id(case.event_count + 3))
+        assert "adoption_comes_first" in {v.invariant for v in audit([*going_on, again])[1]}
+    else:
+        assert going_on == () or case.marker is not None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness_core.calibration import weakest
 from harness_core.transfer import lesson_of
@@ -82,6 +84,19 @@ def test_a_pattern_needs_two_closed_cases() -> None:
         "close", outcome="stopped", summary="s", transfer={**transfer, "evidence_case_ids": ["c1", "c2", "c9"]}
     )
     assert refusal.paths == ["transfer.evidence_case_ids[1]", "transfer.evidence_case_ids[2]"]
+
+
+@given(st.lists(st.sampled_from(("c1", "c2", "c3")), min_size=1, max_size=4))
+def test_a_pattern_is_repeated(cited: list[str]) -> None:
+    """A repeated pattern is taken exactly where at least two distinct cases with that lesson are cited."""
+    desk = Desk()
+    for case_id in ("c1", "c2", "c3"):
+        desk.open(case_id)
+        desk.close_case(transfer=candidate(case_id))
+    desk.open("c4")
+    transfer = {"decision": "repeated_pattern", **LESSON, "evidence_case_ids": cited}
+    answer = desk.ask("close", outcome="stopped", summary="s", transfer=transfer)
+    assert ("error" not in answer) == (len(set(cited)) > 1)
 
 
 @pytest.mark.parametrize("other", [{"lesson": "look elsewhere"}, {"scope": "fast pages"}])
