@@ -7,6 +7,7 @@ says the assistant's next turn; everything else, tools included, is the agent's 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,6 +57,16 @@ def play(*turns: Turn) -> Player:
     return player
 
 
+class Server(ThreadingHTTPServer):
+    """A server to which a caller who goes away is no error: a host closes the connections it keeps when it ends."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class ScriptedModel:
     """The server; use it in a ``with`` statement.  ``url`` is the base address, ``requests`` what was asked so far."""
 
@@ -63,8 +74,7 @@ class ScriptedModel:
         self.requests: list[dict[str, Any]] = []
         self.failures: list[Exception] = []
         self._player = player
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property

@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sysconfig
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+
+from harness_hermes.demo.scripted import Server
 
 pytestmark = pytest.mark.hermes
 
@@ -58,3 +61,16 @@ def test_the_demonstration_tells_what_happens_as_it_goes(tmp_path: Path) -> None
     told = [line.split()[0] for line in done.stdout.splitlines()]
     stages = ["host", "believed", "predicted", "captured", "compared", "revised", "concluded", "provenance", "verified"]
     assert told == [*stages, "tampered"]
+
+
+@pytest.mark.parametrize(("error", "told"), [(ConnectionResetError, False), (ValueError, True)])
+def test_a_host_that_hangs_up_prints_no_traceback(
+    error: type[Exception], told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a connection that the host closes the scripted model says nothing; its own faults it shows."""
+    with Server(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        try:
+            raise error
+        except error:
+            server.handle_error(None, ("127.0.0.1", 1))
+    assert bool(capsys.readouterr().err) is told
