@@ -239,9 +239,12 @@ def _fields_of(converter: Converter, cls: Any) -> Hook:
             made = plain(value, kind)
         except ClassValidationError as error:
             errors = list(error.exceptions)
+        told = {_extended("", error) for error in errors}
         found = check(_sound_part(converter, cls, value) if made is None else made) if check else ()
         errors += [
-            _noted(Unfit(problem, send), AttributeValidationNote(name, name, str)) for name, problem, send in found
+            _noted(Unfit(problem, send), AttributeValidationNote(name, name, str))
+            for name, problem, send in found
+            if name not in told
         ]
         if errors:
             raise ClassValidationError(cls.__name__, errors, cls)

@@ -87,6 +87,7 @@ def check(operation: str, *chosen: Breakage) -> None:
     for fault in chosen:
         told = [f for f in answer["fields"] if fault.is_named_by(f["path"])]
         assert told, (fault.named, answer["error"])
+        assert len({f["path"] for f in told}) == len(told), told
         assert all(f["problem"] and f["send"] for f in told)
         assert all(f["path"] in answer["error"] for f in told)
     unasked = [f["path"] for f in answer["fields"] if not any(fault.is_named_by(f["path"]) for fault in chosen)]
