@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core.arguments import MODEL_TOOL, PROBE_TOOL, REQUESTS, parse
+from harness_core.case import Case
 from harness_core.commands import (
     AutoResume,
     Commit,
@@ -35,7 +36,15 @@ from harness_core.invariants import Step, check_state, check_step
 from harness_core.probes import Commitment, Correlation
 from harness_core.testing import sound_arguments, timelines
 from harness_core.testing.memory import stored
-from harness_core.vocabulary import Boundary, Lifecycle, ModelOperation, Provenance, ResultStatus
+from harness_core.testing.spoils import (
+    unsound_closures,
+    unsound_commits,
+    unsound_comparisons,
+    unsound_recordings,
+    unsound_revisions,
+)
+from harness_core.testing.values import Known
+from harness_core.vocabulary import Boundary, Lifecycle, ModelOperation, ProbeStatus, Provenance, ResultStatus
 
 SENT = Commitment(sha256="0" * 64)
 RESULT = stored("a result")
@@ -47,13 +56,17 @@ def of_tools() -> st.SearchStrategy[object]:
     reading = (ModelOperation.LIST, ModelOperation.SHOW)
     names = [(tool, str(o)) for tool in (MODEL_TOOL, PROBE_TOOL) for o in REQUESTS[tool] if o not in reading]
 
-    def made(tool: str, arguments: dict[str, object]) -> object:
-        request = parse(tool, arguments).request
-        if isinstance(request, Commit):
-            return Commit(**{**fields_of(request), "commitment": SENT})
-        return RecoverExecution(**fields_of(request), result=RESULT) if isinstance(request, Recover) else request
+    return st.sampled_from(names).flatmap(
+        lambda name: sound_arguments(name[1]).map(lambda sent: completed(name[0], sent))
+    )
 
-    return st.sampled_from(names).flatmap(lambda name: sound_arguments(name[1]).map(lambda sent: made(name[0], sent)))
+
+def completed(tool: str, arguments: dict[str, Any]) -> Any:
+    """The command that a call makes, with what only the store adds."""
+    request = parse(tool, arguments).request
+    if isinstance(request, Commit):
+        return attrs.evolve(request, commitment=SENT)
+    return RecoverExecution(**fields_of(request), result=RESULT) if isinstance(request, Recover) else request
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -106,6 +119,28 @@ def test_only_the_owner_decides(events: tuple[Event, ...], data: st.DataObject) 
     with pytest.raises(Refused) as refusal:
         decide(case, command, Moment(at="2031-01-01T00:00:00+00:00", session_id="s9", seq=1))
     assert refusal.value.code in ("other_session", "other_case", "revision_conflict")
+
+
+def unsound(case: Case) -> st.SearchStrategy[dict[str, Any]]:
+    """Calls that are sound in form, and that this case must refuse."""
+    probe, known = case.pending_probe, Known.of(case)
+    if probe is not None and probe.status is ProbeStatus.OBSERVED:
+        return unsound_comparisons(case, probe)
+    revised = unsound_revisions(case)
+    if case.stale:
+        return revised
+    return st.one_of(revised, revised, unsound_commits(known), unsound_recordings(), unsound_closures(case))
+
+
+@given(timelines(longest=6), st.data())
+def test_what_lacks_its_ground_is_refused(events: tuple[Event, ...], data: st.DataObject) -> None:
+    """What cites, depends on, compares, predicts or concludes what it cannot, is refused in every state of a case."""
+    case = fold(events)
+    assert case is not None
+    call = data.draw(unsound(case))
+    tool = next(tool for tool, operations in REQUESTS.items() if call["operation"] in operations)
+    with pytest.raises(Refused):
+        decide(case, completed(tool, call), Moment(at="2031-01-01T00:00:00+00:00", session_id="s1", seq=99))
 
 
 @given(timelines(longest=5), st.data(), st.integers(0, 20))
