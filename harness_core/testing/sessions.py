@@ -23,7 +23,7 @@ from harness_core.testing.requests import (
     repairs,
     revisions,
 )
-from harness_core.testing.values import RESULTS, Arguments, Known
+from harness_core.testing.values import RESULTS, Arguments, Known, tool_arguments
 from harness_core.vocabulary import CaseStatus, ProbeStatus
 
 
@@ -91,7 +91,8 @@ def _next(case: Case) -> st.SearchStrategy[Call | Action]:
     probe = case.pending_probe
     if probe is not None and probe.status is ProbeStatus.COMMITTED:
         shown = st.sampled_from((None, None, *RESULTS))
-        looking = st.builds(Action, st.just(probe.tool_name), st.just(probe.tool_args), st.sampled_from(RESULTS), shown)
+        args = st.one_of(st.just(probe.tool_args), st.just(probe.tool_args), tool_arguments())
+        looking = st.builds(Action, st.just(probe.tool_name), args, st.sampled_from(RESULTS), shown)
         return st.one_of(looking, looking, looking, _call(PROBE_TOOL, reasoned("discard")))
     if probe is not None:
         compared = _call(PROBE_TOOL, comparisons(case, probe))

@@ -59,11 +59,27 @@ def unsound_revisions(draw: st.DrawFn, case: Case) -> Arguments:
     """``revise`` to beliefs that are not sound, or that answers an event that is not there."""
     call: Arguments = {"operation": "revise", "reason": draw(sentences())}
     stale = [] if case.staleness is None else [case.staleness.mismatch_event_id]
+    if case.staleness is not None and draw(st.integers(0, 2)):
+        return {**call, "updates": draw(st.sampled_from(_pretences(case))), "addresses_event_ids": stale}
     if draw(st.integers(0, 4)):
         return {**call, "updates": draw(unsound_beliefs(Known.of(case))), "addresses_event_ids": stale}
     gone = draw(st.sampled_from((event_id(case.event_count + 1), "E1", "E0000001", "I1")))
     empty: Arguments = {str(array): [] for array in (*Section, "current_plan")}
     return {**call, "updates": {**empty, "decision": "another"}, "addresses_event_ids": [*stale, gone]}
+
+
+def _pretences(case: Case) -> list[Arguments]:
+    """Changes that leave every stale item in substance as it is."""
+    model = Known.of(case).model
+    arrays = [*(section.value for section in Section), "current_plan"]
+    respelled = [
+        {
+            array: [{k: spell(v) if k in ("text", "action") else v for k, v in item.items()} for item in model[array]]
+            for array in arrays
+        }
+        for spell in (str.lower, " {}  ".format, "{}.".format)
+    ]
+    return [{"decision": "quite another decision"}, *respelled]
 
 
 @st.composite

@@ -86,6 +86,7 @@ PROPERTIES: Sequence[str] = [
     "test_decider:test_only_the_owner_decides",
     "test_decider:test_a_decision_on_another_state_is_refused",
     "test_decider:test_what_lacks_its_ground_is_refused",
+    "test_decider:test_nothing_follows_the_end",
     "test_decider:test_whatever_is_decided_keeps_every_invariant",
     "test_decider:test_events_of_one_decision_belong_together",
     "test_machine:OurMachine",

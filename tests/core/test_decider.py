@@ -44,7 +44,15 @@ from harness_core.testing.spoils import (
     unsound_revisions,
 )
 from harness_core.testing.values import Known
-from harness_core.vocabulary import Boundary, Lifecycle, ModelOperation, ProbeStatus, Provenance, ResultStatus
+from harness_core.vocabulary import (
+    Boundary,
+    CaseStatus,
+    Lifecycle,
+    ModelOperation,
+    ProbeStatus,
+    Provenance,
+    ResultStatus,
+)
 
 SENT = Commitment(sha256="0" * 64)
 RESULT = stored("a result")
@@ -119,6 +127,18 @@ def test_only_the_owner_decides(events: tuple[Event, ...], data: st.DataObject) 
     with pytest.raises(Refused) as refusal:
         decide(case, command, Moment(at="2031-01-01T00:00:00+00:00", session_id="s9", seq=1))
     assert refusal.value.code in ("other_session", "other_case", "revision_conflict")
+
+
+@given(timelines(longest=6), st.data())
+def test_nothing_follows_the_end(events: tuple[Event, ...], data: st.DataObject) -> None:
+    """Whatever became of a case before, once it is closed every command on it is refused or concerns nothing."""
+    case = fold(events)
+    assert case is not None
+    closed = attrs.evolve(case, status=CaseStatus.CLOSED, pending_probe=None, staleness=None)
+    command = data.draw(st.one_of(of_tools(), st.just(Resume(case_id=case.case_id)), of_hosts("PR000001", "E000001")))
+    with contextlib.suppress(Refused):
+        moment = Moment(at="2031-01-01T00:00:00+00:00", session_id=data.draw(st.sampled_from(("s1", "s9"))), seq=99)
+        assert decide(closed, command, moment) == ()
 
 
 def unsound(case: Case) -> st.SearchStrategy[dict[str, Any]]:
