@@ -36,9 +36,10 @@ def how(examples: int) -> settings:
 
 
 def test_the_planted_fault_is_found() -> None:
-    """The adapter that keeps part of a refused batch is found out, with the words that the document quotes."""
+    """The adapter that keeps part of a refused batch is found out by one of the two failures that the document names,
+    whichever the run meets first."""
     machine = block("planted")["ItemByItemMachine"]
-    with pytest.raises(AssertionError, match=re.escape("a refused call changed ['c")):
+    with pytest.raises(AssertionError, match=r"a refused call changed \['c|the refusal does not name \['evidence"):
         run_state_machine_as_test(machine, settings=how(200))
     assert "AssertionError: a refused call changed ['c1'] (" in TEXT
 
