@@ -425,9 +425,11 @@ class CaseMachine(RuleBasedStateMachine):
         self.execution = None
         assert not self.look(), "the dead wrote"
 
-    @rule(session_id=st.sampled_from(SESSIONS), args=tool_arguments())
-    def act_otherwise(self, session_id: str, args: Arguments) -> None:
+    @rule(data=st.data(), args=tool_arguments())
+    def act_otherwise(self, data: st.DataObject, args: Arguments) -> None:
         """What nobody committed is neither recorded nor blocked; what was committed is never recorded twice."""
+        busy = [case.session_id for case in self.at_work(*ProbeStatus)]
+        session_id = data.draw(st.sampled_from(busy or SESSIONS))
         case = self.active(session_id)
         probe = None if case is None else case.pending_probe
         tool = "an_ordinary_tool"

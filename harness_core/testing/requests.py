@@ -102,8 +102,7 @@ def revisions(draw: st.DrawFn, known: Known) -> Arguments:
 @st.composite
 def repairs(draw: st.DrawFn, case: Case) -> Arguments:
     """``revise`` of a stale case: each stale item is removed, reworded, lowered, or only seemingly changed."""
-    if case.staleness is None:
-        raise ValueError("there is nothing to repair")
+    assert case.staleness is not None, "there is nothing to repair"
     known = Known.of(case)
     updates: Arguments = {}
     for section in (*(s.value for s in Section), "current_plan"):
