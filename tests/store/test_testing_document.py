@@ -36,10 +36,10 @@ def how(examples: int) -> settings:
 
 
 def test_the_planted_fault_is_found() -> None:
-    """The adapter that keeps part of a refused batch is found out by one of the two failures that the document names,
-    whichever the run meets first."""
+    """The adapter that keeps part of a refused batch of evidence is found out, by whichever of its faces the run
+    meets first; without the fault nothing is found (the next test)."""
     machine = block("planted")["ItemByItemMachine"]
-    with pytest.raises(AssertionError, match=r"a refused call changed \['c|the refusal does not name \['evidence"):
+    with pytest.raises(AssertionError, match="evidence"):
         run_state_machine_as_test(machine, settings=how(200))
     assert "AssertionError: a refused call changed ['c1'] (" in TEXT
 
