@@ -98,3 +98,20 @@ def test_a_child_inherits_from_its_ancestors(bound: dict[str, Binding], session:
     """The nearest ancestor's active case goes to the child, else the nearest live pause; a descendant's never does,
     and a child with a case of its own inherits nothing."""
     assert rules.heir_of(bound, LINEAGE, session) == heir
+
+
+def test_a_case_that_is_gone_frees_its_sessions() -> None:
+    """What is bound to a case that is gone is free again; numbers stay, and other cases stay bound."""
+    bound = {"s1": Binding(seq=3, active="c1"), "s2": Binding(seq=2, marked="c1"), "s3": Binding(seq=1, active="c2")}
+    freed = rules.freed(bound, "c1")
+    assert freed == {"s1": Binding(seq=3), "s2": Binding(seq=2), "s3": Binding(seq=1, active="c2")}
+    assert rules.freed(freed, "c1") == freed
+
+
+def test_known_numbers_never_fall_when_bindings_are_rebuilt() -> None:
+    """Numbers that are known from elsewhere count, also for sessions that no case tells of."""
+    desk = Desk()
+    desk.open()
+    desk.pause_for_lifecycle("s1", "session_finalize", "")
+    rebuilt = rules.rebuilt(desk.cases.values(), {"s1": 9, "s7": 4})
+    assert rebuilt == {"s1": Binding(seq=9), "s7": Binding(seq=4)}

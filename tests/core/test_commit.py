@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from harness_core.arguments import PROBE_TOOL, parse
+from harness_core.commands import Commit
+from harness_core.errors import Refused
 from tests.core.desk import PREDICTION, SOURCE, Desk, claim, grounded, step
 
 
@@ -200,3 +203,12 @@ def test_nesting_has_an_end(desk: Desk) -> None:
     desk.commit(tool_args={"a": deep})
     desk.do("discard", reason="enough")
     assert desk.refused("commit", **{**PREDICTION, "tool_args": {"a": [deep]}}).paths == ["tool_args"]
+
+
+def test_a_commitment_has_its_digest(desk: Desk) -> None:
+    """Without the keyed digest that only the store can make, nothing is committed."""
+    request = parse(PROBE_TOOL, {"operation": "commit", **PREDICTION}).request
+    assert isinstance(request, Commit)
+    with pytest.raises(Refused) as refusal:
+        desk.settle("c1", request, "s1")
+    assert refusal.value.code == "no_commitment"
