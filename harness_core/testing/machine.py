@@ -42,6 +42,7 @@ from harness_core.testing.requests import (
     sound_arguments,
 )
 from harness_core.testing.spoils import (
+    out_of_turn,
     unsound_closures,
     unsound_commits,
     unsound_comparisons,
@@ -306,15 +307,7 @@ class CaseMachine(RuleBasedStateMachine):
     def call_out_of_turn(self, data: st.DataObject) -> None:
         """What the state of the probe, or a mismatch that waits, forbids is refused."""
         case = self._one_of(data, self.at_work(*ProbeStatus) + self.at_work(stale=True))
-        probe, known = case.pending_probe, Known.of(case)
-        forbidden = [commits(known), reasoned("pause"), closures(case)]
-        if probe is not None:
-            forbidden += [recordings(), revisions(known)]
-        if probe is not None and probe.status is not ProbeStatus.OBSERVED:
-            forbidden.append(comparisons(case, probe))
-        if probe is None or probe.status is not ProbeStatus.EXECUTING:
-            forbidden.append(reasoned("recover"))
-        call = data.draw(st.one_of(forbidden))
+        call = data.draw(out_of_turn(case))
         assert "error" in self.call(_tool_of(call), call, case.session_id), f"{call} was accepted"
 
     @precondition(lambda self: self.at_work(*ProbeStatus))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness_core.arguments import MODEL_TOOL, PROBE_TOOL
 from harness_core.case import Case
 from harness_core.events import Event
-from harness_core.testing.adapters import Adapter
+from harness_core.testing.adapters import Adapter, Execution
 from harness_core.testing.memory import Memory
 from harness_core.testing.requests import (
     closures,
@@ -37,38 +37,58 @@ class Call:
 
 @frozen
 class Action:
-    """An ordinary tool call: what it returns, and what else is shown of that."""
+    """An ordinary tool call: what it returns, and what else is shown of that.  ``cut_off``: its process dies before."""
 
     tool_name: str
     args: Mapping[str, Any]
     result: Any
     display: Any = None
+    cut_off: bool = False
 
 
 Script = Sequence[Call | Action]
 
 
 def play(script: Script, adapter: Adapter, session_id: str = "s1") -> None:
-    """Do what the script says, in order; refusals are passed over."""
+    """Do what the script says, in order; refusals are passed over.
+
+    An adapter without ``abandon`` cannot play that a process dies; there the action ends without a report.
+    """
     for part in script:
         if isinstance(part, Call):
             adapter.tool(part.tool, part.arguments, session_id)
             continue
         with adapter.execution(session_id, part.tool_name, part.args) as execution:
-            execution.observed(part.result)
+            if part.cut_off:
+                getattr(adapter, "abandon", _nothing)(execution)
+            else:
+                execution.observed(part.result)
             if part.display is not None:
                 execution.exposed(part.display)
 
 
+def _nothing(execution: Execution) -> None:
+    """What an adapter does that cannot play the death of a process."""
+
+
+def _never(case: Case) -> bool:
+    return False
+
+
 @st.composite
-def sessions(draw: st.DrawFn, *, case_id: str = "c1", longest: int = 14) -> Script:
-    """A session with one case: opened, worked on in up to ``longest`` steps that mostly fit, and perhaps closed."""
+def sessions(
+    draw: st.DrawFn, *, case_id: str = "c1", longest: int = 14, until: Callable[[Case], object] = _never
+) -> Script:
+    """A session with one case: opened, worked on in up to ``longest`` steps that mostly fit, and perhaps closed.
+
+    It ends where ``until`` is true of the case.
+    """
     memory = Memory()
     script: list[Call | Action] = [Call(MODEL_TOOL, draw(openings(case_id)))]
     play(script, memory)
     for _ in range(draw(st.integers(0, longest))):
         case = memory.cases[case_id]
-        if case.status is not CaseStatus.ACTIVE:
+        if case.status is not CaseStatus.ACTIVE or until(case):
             break
         part = draw(_next(case))
         script.append(part)
@@ -76,7 +96,7 @@ def sessions(draw: st.DrawFn, *, case_id: str = "c1", longest: int = 14) -> Scri
     return tuple(script)
 
 
-def timelines(*, longest: int = 14) -> st.SearchStrategy[tuple[Event, ...]]:
+def timelines(*, longest: int = 14, until: Callable[[Case], object] = _never) -> st.SearchStrategy[tuple[Event, ...]]:
     """The events of one case that such a session left."""
 
     def events(script: Script) -> tuple[Event, ...]:
@@ -84,7 +104,7 @@ def timelines(*, longest: int = 14) -> st.SearchStrategy[tuple[Event, ...]]:
         play(script, memory)
         return tuple(memory.events["c1"])
 
-    return sessions(longest=longest).map(events)
+    return sessions(longest=longest, until=until).map(events)
 
 
 def _next(case: Case) -> st.SearchStrategy[Call | Action]:
@@ -92,8 +112,11 @@ def _next(case: Case) -> st.SearchStrategy[Call | Action]:
     if probe is not None and probe.status is ProbeStatus.COMMITTED:
         shown = st.sampled_from((None, None, *RESULTS))
         args = st.one_of(st.just(probe.tool_args), st.just(probe.tool_args), tool_arguments())
-        looking = st.builds(Action, st.just(probe.tool_name), args, st.sampled_from(RESULTS), shown)
+        dying = st.sampled_from((False, False, False, False, True))
+        looking = st.builds(Action, st.just(probe.tool_name), args, st.sampled_from(RESULTS), shown, dying)
         return st.one_of(looking, looking, looking, _call(PROBE_TOOL, reasoned("discard")))
+    if probe is not None and probe.status is ProbeStatus.EXECUTING:
+        return _call(PROBE_TOOL, reasoned("recover"))
     if probe is not None:
         compared = _call(PROBE_TOOL, comparisons(case, probe))
         return st.one_of(compared, compared, compared, _call(PROBE_TOOL, reasoned("discard")))

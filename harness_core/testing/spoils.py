@@ -1,4 +1,4 @@
-"""Strategies for calls that are sound in form and not in substance: each of them must be refused.
+"""Strategies for calls that are sound in form, and must be refused: for their substance, or for the state of the case.
 
 A sound call is made first, and then spoiled in one way: a citation that is none, a dependency on nothing, a cycle, a
 comparison that leaves out what its probe needs said.
@@ -15,9 +15,9 @@ from harness_core.case import Case
 from harness_core.events import event_id
 from harness_core.model import Lesson
 from harness_core.probes import Probe
-from harness_core.testing.requests import commits, comparisons
+from harness_core.testing.requests import closures, commits, comparisons, reasoned, recordings, revisions
 from harness_core.testing.values import Arguments, Known, evidence, sentences
-from harness_core.vocabulary import AuthorityDomain, Disposition, ResultStatus, Section
+from harness_core.vocabulary import AuthorityDomain, Disposition, ProbeStatus, ResultStatus, Section
 
 
 @st.composite
@@ -60,7 +60,9 @@ def unsound_revisions(draw: st.DrawFn, case: Case) -> Arguments:
     call: Arguments = {"operation": "revise", "reason": draw(sentences())}
     stale = [] if case.staleness is None else [case.staleness.mismatch_event_id]
     if case.staleness is not None and draw(st.integers(0, 2)):
-        return {**call, "updates": draw(st.sampled_from(_pretences(case))), "addresses_event_ids": stale}
+        unaddressed = {**call, "updates": {str(array): [] for array in (*Section, "current_plan")}}
+        pretended = [{**call, "updates": told, "addresses_event_ids": stale} for told in _pretences(case)]
+        return draw(st.sampled_from([unaddressed, *pretended]))
     if draw(st.integers(0, 4)):
         return {**call, "updates": draw(unsound_beliefs(Known.of(case))), "addresses_event_ids": stale}
     gone = draw(st.sampled_from((event_id(case.event_count + 1), "E1", "E0000001", "I1")))
@@ -165,6 +167,20 @@ def unsound_closures(draw: st.DrawFn, case: Case, others: Sequence[Lesson] = ())
     ]
     summary = draw(sentences())
     return {"operation": "close", "outcome": "stopped", "summary": summary, "transfer": draw(st.sampled_from(wrong))}
+
+
+def out_of_turn(case: Case) -> st.SearchStrategy[Arguments]:
+    """Sound calls that the pending probe, or a mismatch that waits, forbids in this state of an active case."""
+    probe, known = case.pending_probe, Known.of(case)
+    forbidden = [reasoned("recover")] if probe is None or probe.status is not ProbeStatus.EXECUTING else []
+    if probe is not None or case.stale:
+        forbidden += [commits(known), reasoned("pause"), closures(case)]
+    if probe is not None:
+        forbidden += [recordings(), revisions(known)]
+        forbidden += [comparisons(case, probe)] if probe.status is not ProbeStatus.OBSERVED else []
+    if probe is None or probe.status is ProbeStatus.EXECUTING:
+        forbidden.append(reasoned("discard"))
+    return st.one_of(forbidden)
 
 
 def _without(call: Arguments, name: str) -> Arguments:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -37,6 +38,7 @@ from harness_core.probes import Commitment, Correlation
 from harness_core.testing import sound_arguments, timelines
 from harness_core.testing.memory import stored
 from harness_core.testing.spoils import (
+    out_of_turn,
     unsound_closures,
     unsound_commits,
     unsound_comparisons,
@@ -152,12 +154,34 @@ def unsound(case: Case) -> st.SearchStrategy[dict[str, Any]]:
     return st.one_of(revised, revised, unsound_commits(known), unsound_recordings(), unsound_closures(case))
 
 
-@given(timelines(longest=6), st.data())
+STATES: Sequence[Callable[[Case], object]] = [
+    lambda case: case.pending_probe and case.pending_probe.status is ProbeStatus.COMMITTED,
+    lambda case: case.pending_probe and case.pending_probe.status is ProbeStatus.EXECUTING,
+    lambda case: case.pending_probe and case.pending_probe.status is ProbeStatus.OBSERVED,
+    lambda case: case.pending_probe and case.pending_probe.claim_id and case.pending_probe.observation_event_id,
+    lambda case: case.stale,
+    lambda case: False,
+]
+in_any_state = st.sampled_from(STATES).flatmap(lambda state: timelines(until=state))
+
+
+@given(in_any_state, st.data())
 def test_what_lacks_its_ground_is_refused(events: tuple[Event, ...], data: st.DataObject) -> None:
     """What cites, depends on, compares, predicts or concludes what it cannot, is refused in every state of a case."""
     case = fold(events)
     assert case is not None
     call = data.draw(unsound(case))
+    tool = next(tool for tool, operations in REQUESTS.items() if call["operation"] in operations)
+    with pytest.raises(Refused):
+        decide(case, completed(tool, call), Moment(at="2031-01-01T00:00:00+00:00", session_id="s1", seq=99))
+
+
+@given(in_any_state, st.data())
+def test_what_is_out_of_turn_is_refused(events: tuple[Event, ...], data: st.DataObject) -> None:
+    """What a pending probe forbids, at each of its stages, is refused, and so is what a waiting mismatch forbids."""
+    case = fold(events)
+    assert case is not None
+    call = data.draw(out_of_turn(case))
     tool = next(tool for tool, operations in REQUESTS.items() if call["operation"] in operations)
     with pytest.raises(Refused):
         decide(case, completed(tool, call), Moment(at="2031-01-01T00:00:00+00:00", session_id="s1", seq=99))

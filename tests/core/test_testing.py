@@ -129,10 +129,12 @@ class Eager(Memory):
 
 
 class Repeater(Memory):
-    """Runs a committed action again where it was cut off."""
+    """Lets a committed action run again while it runs, or where it was cut off."""
 
     def execution(self, session_id: str, tool_name: str, args: Mapping[str, Any]) -> MemoryExecution:
-        return super().execution(session_id, tool_name, args) if not self.running else MemoryExecution(self, session_id)
+        found = super().execution(session_id, tool_name, args)
+        found.blocked = None
+        return found
 
 
 class Blabber(Memory):
