@@ -56,7 +56,12 @@ def require_free(bindings: Bindings, session_id: str, case_id: str) -> None:
 
 def settled(bindings: Bindings, case: Case) -> dict[str, Binding]:
     """The bindings with everything that follows from ``case`` as it now is.  Idempotent; high-waters never fall."""
-    after = dict(bindings)
+    return {**bindings, **moved(bindings, case)}
+
+
+def moved(bindings: Bindings, case: Case) -> dict[str, Binding]:
+    """What ``settled`` makes of the sessions that the case concerns, and of them alone."""
+    after = {}
     for session_id in {*case.session_ids, *case.high_waters}:
         before = of(bindings, session_id)
         seq = max(before.seq, case.high_waters.get(session_id) or 0)
@@ -75,6 +80,11 @@ def settled(bindings: Bindings, case: Case) -> dict[str, Binding]:
 
 def freed(bindings: Bindings, case_id: str) -> dict[str, Binding]:
     """The bindings without a case that is gone.  Idempotent; high-waters stay."""
+    return {**bindings, **released(bindings, case_id)}
+
+
+def released(bindings: Bindings, case_id: str) -> dict[str, Binding]:
+    """What ``freed`` makes of the sessions that had the case, and of them alone."""
     return {
         session_id: replaced(
             binding,
@@ -82,6 +92,7 @@ def freed(bindings: Bindings, case_id: str) -> dict[str, Binding]:
             marked=None if binding.marked == case_id else binding.marked,
         )
         for session_id, binding in bindings.items()
+        if case_id in (binding.active, binding.marked)
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from harness_core.bindings import freed
+from harness_core.bindings import released
 from harness_core.errors import Refused
 
 from .aside import Aside
@@ -66,12 +66,11 @@ class Quarantine:
                     raise Refused(f"an action of case {case_id} is running; wait for it", code="still_running")
                 self._name_format()
                 sessions = tuple(s for s, binding in held.bindings.items() if binding.active == case_id)
-                after = freed(held.bindings, case_id)
                 target = self._aside.free_name(case_id)
-                held.intend(after, case_id, sessions, NO_HEAD)
+                change = held.intend(released(held.bindings, case_id), case_id, sessions, NO_HEAD)
                 with reporting(f"moving case {case_id} aside", written="unknown"):
                     self._disk.replace(folder, target)
                     self._disk.sync_folder(self._layout.cases)
-            held.change(after)
+            change.make()
         log.warning("quarantined", case=case_id, folder=target.name)
         return Moved(case_id, target.name, sessions)

@@ -8,62 +8,71 @@ lock, from the Timelines, which alone decide.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import frozen
 from cattrs import BaseValidationError
 
-from harness_core.bindings import (
-    Binding,
-    Bindings,
-    freed,
-    from_mapping,
-    legacy_numbers,
-    of,
-    rebuilt,
-    settled,
-    to_mapping,
-)
+from harness_core import bindings as rules
+from harness_core.bindings import Binding, Bindings, from_mapping, legacy_numbers, of, rebuilt
 from harness_core.case import Case
-from harness_core.errors import Damaged, Unavailable
+from harness_core.errors import Damaged, Unavailable, Written
+from harness_core.persistent import HashTrieMap, Map
 
 from .aside import Aside
+from .bindings_text import Content, respelled, spelled
 from .heads import Head
 from .logs import log
-from .sessions_file import Intent, Loaded, SessionsFile, Signature, SlotState
+from .sessions_file import MISSING_SHA256, Intent, Loaded, SessionsFile, Signature, SlotState
 
 CaseNow = Callable[[str], Case | None]
 """A case as it now is, by its id: ``None`` where it is not there, ``Damaged`` where it cannot be believed."""
 Portfolio = Callable[[], Iterable[Case]]
 """Every case that can be read, the readable part of damaged ones included."""
+Kept = Map[str, Binding]
+"""The bindings as a process keeps them: the next ones share what did not change."""
 _READ_ANYHOW = frozenset({"not_permitted", "disk_full", "io_error"})
 
 
 @frozen
 class Held:
-    """The store's lock, with the bindings as they are.  ``change`` says what is about to become of them."""
+    """The store's lock, with the bindings as they are."""
 
-    bindings: Bindings
-    _sessions: SessionsFile
+    bindings: Kept
+    _registry: Registry
     _loaded: Loaded
 
-    def intend(self, after: Bindings, case_id: str, sessions: tuple[str, ...], base: Head) -> None:
-        """Say durably what is about to change, before the case's log is written."""
-        digest = self._sessions.digest(to_mapping(after))
-        self._sessions.write_intent(
+    def intend(self, moved: Mapping[str, Binding], case_id: str, sessions: tuple[str, ...], base: Head) -> Change:
+        """Say durably which sessions are about to have what, before the case's log is written.
+
+        ``base``: the case's head so far.
+        """
+        after = self.bindings.update(moved)
+        content = respelled(self._loaded.content, after, moved)
+        self._registry.write_intent(
             Intent(
                 case_id=case_id,
                 sessions=sessions,
                 base_count=base.count,
                 base_hash=base.hash,
                 before_sha256=self._loaded.sha256,
-                after_sha256=digest,
+                after_sha256=content.sha256,
             )
         )
+        return Change(after, content, self._registry)
 
-    def change(self, after: Bindings) -> None:
-        """Make the change durable, after the case's transition was acknowledged."""
-        self._sessions.write(to_mapping(after), written="yes")
+
+@frozen
+class Change:
+    """A change of bindings that was announced."""
+
+    _after: Kept
+    _content: Content
+    _registry: Registry
+
+    def make(self) -> None:
+        """Make it durable, after the case's transition was acknowledged."""
+        self._registry.write(self._after, self._content, written="yes")
 
 
 class Registry:
@@ -74,7 +83,7 @@ class Registry:
         self._case_now = case_now
         self._portfolio = portfolio
         self._aside = aside
-        self._cached: tuple[Signature, Bindings] | None = None
+        self._cached: tuple[Signature, Kept] | None = None
 
     def binding(self, session_id: str, wait: float | None) -> Binding:
         """What the session has.  Takes the store's lock, within ``wait`` seconds, only to settle what was left
@@ -109,39 +118,50 @@ class Registry:
         Raises ``Unavailable(code="locked")`` when ``wait`` seconds were not enough.
         """
         with self._sessions.lock.acquire(wait):
-            loaded = self._sessions.load()
-            bindings = self._found(loaded)
+            loaded, cached = self._sessions.load(), self._cached
+            known = cached is not None and cached[0] == loaded.signature
+            bindings = cached[1] if cached is not None and known else self._found(loaded)
             if bindings is None:
                 bindings = self._settle(loaded)
                 loaded = self._sessions.load()
-            yield Held(bindings, self._sessions, loaded)
+            yield Held(bindings, self, loaded)
 
-    def _found(self, loaded: Loaded) -> Bindings | None:
+    def write_intent(self, intent: Intent) -> None:
+        """Under the store's lock: see ``Held.intend``."""
+        self._sessions.write_intent(intent)
+
+    def write(self, after: Kept, content: Content, *, written: Written) -> Loaded:
+        """Under the store's lock: make ``content``, which says ``after``, what ``sessions.json`` holds."""
+        loaded = self._sessions.write(content, written=written)
+        if loaded.settled:
+            self._cached = loaded.signature, after
+        return loaded
+
+    def _found(self, loaded: Loaded) -> Kept | None:
         """The bindings, where nothing has to be settled first.
 
         In a store where none was ever changed by this release, sessions.json holds numbers at most: the Timelines say
         the rest, and nothing is written until there is a transition to write.
         """
-        untouched = loaded.state is SlotState.EMPTY and _parsed(loaded) in (None, {})
-        if untouched:
+        if loaded.state is SlotState.EMPTY and not _parsed(loaded):
             return self._rebuilt(loaded)
         return _parsed(loaded) if loaded.settled else None
 
-    def _rebuilt(self, loaded: Loaded) -> Bindings:
+    def _rebuilt(self, loaded: Loaded) -> Kept:
         """What the Timelines amount to; numbers that only ``sessions.json`` or a case moved aside knows do not fall."""
-        least = dict(legacy_numbers(loaded.mapping))
+        least = dict(legacy_numbers(loaded.content.mapping))
         for session_id, binding in (_parsed(loaded) or {}).items():
             least[session_id] = max(binding.seq, least.get(session_id, 0))
         for session_id, seq in self._aside.high_waters().items():
             least[session_id] = max(seq, least.get(session_id, 0))
-        return rebuilt(self._portfolio(), least)
+        return HashTrieMap(rebuilt(self._portfolio(), least))
 
     def differs(self) -> bool:
         """Whether the bindings are not what the Timelines amount to, settled or not.  Changes nothing."""
         loaded = self._sessions.load()
         if not loaded.settled and loaded.state is not SlotState.EMPTY:
             return True
-        have, want = self._found(loaded) or {}, self._rebuilt(loaded)
+        have, want = self._found(loaded) or HashTrieMap(), self._rebuilt(loaded)
         return any(of(have, session_id) != of(want, session_id) for session_id in {*have, *want})
 
     def rebuild(self, wait: float | None) -> None:
@@ -149,12 +169,13 @@ class Registry:
         with self._sessions.lock.acquire(wait):
             self._write_settled(self._rebuilt(self._sessions.load()))
 
-    def _write_settled(self, after: Bindings) -> None:
+    def _write_settled(self, after: Kept) -> None:
         self._aside.make_durable()
-        written = self._sessions.write(to_mapping(after), written="no")
-        self._sessions.write_intent(Intent.settled(written.sha256))
+        content = spelled(after)
+        self.write(after, content, written="no")
+        self._sessions.write_intent(Intent.settled(content.sha256))
 
-    def _settle(self, loaded: Loaded) -> Bindings:
+    def _settle(self, loaded: Loaded) -> Kept:
         """Bring ``sessions.json`` up to the Timelines, durably, before the intent slot is overwritten."""
         before = _parsed(loaded)
         if before is None or loaded.state not in (SlotState.BROKEN, SlotState.BEFORE):
@@ -165,7 +186,7 @@ class Registry:
         self._write_settled(after)
         return after
 
-    def _after(self, before: Bindings, intent: Intent) -> Bindings:
+    def _after(self, before: Kept, intent: Intent) -> Kept:
         if intent.case_id is None:
             return before
         try:
@@ -173,19 +194,22 @@ class Registry:
         except Damaged as error:
             # Its sessions stay bound to it, so that they meet the damage instead of an empty desk.
             log.warning("damaged_case_keeps_its_sessions", case=intent.case_id, error=str(error))
-            return {**before, **{s: _bound(of(before, s), intent.case_id) for s in intent.sessions}}
-        return freed(before, intent.case_id) if case is None else settled(before, case)
+            return before.update({s: _bound(of(before, s), intent.case_id) for s in intent.sessions})
+        return before.update(rules.released(before, intent.case_id) if case is None else rules.moved(before, case))
 
 
 def _bound(binding: Binding, case_id: str) -> Binding:
     return binding if binding.active is not None else Binding(seq=binding.seq, active=case_id)
 
 
-def _parsed(loaded: Loaded) -> Bindings | None:
-    if loaded.mapping is None:
-        return {} if loaded.settled or loaded.state is SlotState.BROKEN else None
+def _parsed(loaded: Loaded) -> Kept | None:
+    mapping = loaded.content.mapping
+    if mapping is None:
+        nothing = loaded.settled and loaded.sha256 == MISSING_SHA256
+        return HashTrieMap() if nothing or loaded.state is SlotState.BROKEN else None
     try:
-        return from_mapping(loaded.mapping)
+        found = from_mapping(mapping)
     except (BaseValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
         log.warning("bindings_unreadable", error=type(error).__name__)
         return None
+    return None if found is None else HashTrieMap(found)

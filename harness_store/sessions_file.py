@@ -1,6 +1,6 @@
 """``sessions.json`` and the intent that protects it: which session is bound to what, at the root of the store.
 
-The content of ``sessions.json`` is a JSON object that means nothing here.  Before a binding changes, an *intent* is
+The content of ``sessions.json`` means nothing here (see ``bindings_text``).  Before a binding changes, an *intent* is
 written into ``.store.lock`` (in place: that file is never replaced, since it is the lock): which case, which sessions,
 from which head, and the hash of ``sessions.json`` before and after.  Whoever comes next compares: after, the change is
 through; before, it is settled from the case; neither, ``sessions.json`` counts as lost and is made again from the
@@ -10,18 +10,15 @@ Timelines.  All writing here is done under the store's lock; all reading may be 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import cattrs
 from attrs import frozen
 
 from harness_core.errors import Damaged, Written
-from harness_core.wire import strict_json
 
+from .bindings_text import Content
 from .disk import Disk, Stamp, Stat, opened, read_file, reporting, unavailable, write_durably
 from .locks import FileLock
 from .records import ZERO_HASH, Reason, frame, unframe
@@ -72,22 +69,23 @@ class SlotState(Enum):
 
 @frozen
 class Loaded:
-    """The bindings as found.  ``mapping`` is ``None`` where ``sessions.json`` is missing or not a JSON object.
+    """The bindings and the intent slot as found."""
 
-    ``settled`` is true where nothing needs the store's lock: the slot says so, or there is no store yet.
-    """
-
-    mapping: Mapping[str, Any] | None
-    sha256: str
+    content: Content
     state: SlotState
     intent: Intent | None
     signature: Signature
 
     @property
+    def sha256(self) -> str:
+        """Of the content."""
+        return self.content.sha256
+
+    @property
     def settled(self) -> bool:
-        if self.state is SlotState.EMPTY:
-            return self.sha256 == MISSING_SHA256
-        return self.state is SlotState.SETTLED and (self.mapping is not None or self.sha256 == MISSING_SHA256)
+        """Whether nothing needs the store's lock: the slot says so, or there is no store yet."""
+        missing = self.sha256 == MISSING_SHA256
+        return missing if self.state is SlotState.EMPTY else self.state is SlotState.SETTLED
 
 
 class SessionsFile:
@@ -119,22 +117,17 @@ class SessionsFile:
         with reporting("reading the bindings"):
             return self._load()
 
-    @staticmethod
-    def digest(mapping: Mapping[str, Any]) -> str:
-        """The SHA-256 that ``sessions.json`` has with this content, for an intent."""
-        return hashlib.sha256(_encoded(mapping)).hexdigest()
-
-    def write(self, mapping: Mapping[str, Any], *, written: Written = "unknown") -> Loaded:
-        """Make ``mapping`` (a JSON object) the content of ``sessions.json``, durably.  Under the store's lock.
+    def write(self, content: Content, *, written: Written = "unknown") -> Loaded:
+        """Make this the content of ``sessions.json``, durably.  Under the store's lock.
 
         Raises ``Unavailable`` with the ``written`` that is given: ``yes`` where the transition behind this change is
         committed already.  After a failure ``load`` says which content stands.
         """
-        data = _encoded(mapping)
         with reporting("writing the bindings", written):
-            write_durably(self._disk, self._path, data)
+            before = self._load()
+            write_durably(self._disk, self._path, content.data)
             self._durable = self._disk.stat(self._path)
-            return self._load()
+            return self._keep(before.intent or before.state, content, self._signature())
 
     def write_intent(self, intent: Intent) -> Loaded:
         """Put ``intent`` into the slot, durably.  Under the store's lock.
@@ -144,11 +137,12 @@ class SessionsFile:
         """
         line, _ = frame(_converter.unstructure(intent))
         with reporting("writing an intent to change bindings"):
+            before = self._load()
             self._make_durable()
             with opened(self._disk, self._slot, create=True) as fd:
                 self._disk.write(fd, line, 0)
                 self._disk.sync(fd)
-            return self._load()
+            return self._keep(intent, before.content, self._signature())
 
     def _signature(self) -> Signature:
         return self._disk.stamp(self._names[0]), self._disk.stamp(self._names[1])
@@ -156,14 +150,17 @@ class SessionsFile:
     def _load(self) -> Loaded:
         signature, loaded = self._signature(), self._loaded
         if loaded is None or loaded.signature != signature:
-            slot, data = self._read_slot(), self._read_sessions()
-            sha256 = hashlib.sha256(data).hexdigest()
-            if isinstance(slot, Intent):
-                loaded = Loaded(_mapping(data), sha256, _compare(slot, sha256), slot, signature)
-            else:
-                loaded = Loaded(_mapping(data), sha256, slot, None, signature)
-            self._loaded = loaded
+            loaded = self._keep(self._read_slot(), Content.of(self._read_sessions()), signature)
         return loaded
+
+    def _keep(self, slot: Intent | SlotState, content: Content, signature: Signature) -> Loaded:
+        """Remember what was read, or written under the store's lock: neither is read again while it looks the same."""
+        if isinstance(slot, Intent):
+            found = Loaded(content, _compare(slot, content.sha256), slot, signature)
+        else:
+            found = Loaded(content, slot, None, signature)
+        self._loaded = found
+        return found
 
     def _make_durable(self) -> None:
         found = self._disk.stat(self._path)
@@ -204,17 +201,3 @@ def _compare(intent: Intent, sha256: str) -> SlotState:
     if sha256 == intent.after_sha256:
         return SlotState.SETTLED
     return SlotState.BEFORE if sha256 == intent.before_sha256 else SlotState.NEITHER
-
-
-def _encoded(mapping: Mapping[str, Any]) -> bytes:
-    """A member a line, by the separator: an indent would take the standard library's slow path."""
-    lines = (",\n", ": ")
-    return (json.dumps(mapping, sort_keys=True, separators=lines, ensure_ascii=True, allow_nan=False) + "\n").encode()
-
-
-def _mapping(data: bytes) -> Mapping[str, Any] | None:
-    try:
-        value = strict_json(data.decode("utf-8"))
-    except ValueError:
-        return None
-    return value if type(value) is dict else None

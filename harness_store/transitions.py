@@ -120,10 +120,9 @@ class Transitions:
             raise AssertionError("a transition has events")
         if state is not None and state.legacy is not None:
             self._name_format()
-        bindings = rules.settled(held.bindings, after)
-        held.intend(bindings, after.case_id, after.session_ids, base)
+        change = held.intend(rules.moved(held.bindings, after), after.case_id, after.session_ids, base)
         done = self._written(writer, state, events)
-        held.change(bindings)
+        change.make()
         return done
 
     def _require_sound(self, state: Audited, command: Command) -> None:

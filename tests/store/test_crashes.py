@@ -19,6 +19,7 @@ from harness_store.layout import create_store, read_format
 from harness_store.sessions_file import Intent, SessionsFile, SlotState
 from tests.store.ledger import Ledger, Texts, entries
 from tests.store.simulator import Failure, Killed, SimulatedDisk, SyncFailure, Volume
+from tests.store.test_sessions_file import says
 
 STORE = Path("/store")
 CASE = STORE / "cases" / "c1"
@@ -272,16 +273,16 @@ def test_bindings_are_old_or_new_and_the_slot_tells_which() -> None:
     disk = SimulatedDisk(volume)
     create_store(disk, STORE, "test")
     sessions = SessionsFile(disk, STORE)
-    before = sessions.write(old).sha256
+    before = sessions.write(says(old)).sha256
     sessions.write_intent(Intent.settled(before))
-    intent = Intent("c1", ("s1", "s2"), 3, "a" * 64, before, SessionsFile.digest(new))
+    intent = Intent("c1", ("s1", "s2"), 3, "a" * 64, before, says(new).sha256)
 
     def work(disk: SimulatedDisk) -> int:
         sessions, reached = SessionsFile(disk, STORE), 0
         try:
             sessions.write_intent(intent)
             reached = 1
-            sessions.write(new)
+            sessions.write(says(new))
             reached = 2
         except Killed:
             pass
@@ -291,15 +292,15 @@ def test_bindings_are_old_or_new_and_the_slot_tells_which() -> None:
     for found, reached in crashes(volume, work, most=64):
         loaded = SessionsFile(SimulatedDisk(found), STORE).load()
         met.add((reached, loaded.state))
-        assert loaded.mapping in (old, new)
+        assert loaded.content.mapping in (old, new)
         if reached == 0:
-            assert loaded.mapping == old
+            assert loaded.content.mapping == old
             assert loaded.intent in (intent, Intent.settled(before), None)
         if reached == 1:
             assert loaded.intent == intent
-            assert loaded.state is (SlotState.SETTLED if loaded.mapping == new else SlotState.BEFORE)
+            assert loaded.state is (SlotState.SETTLED if loaded.content.mapping == new else SlotState.BEFORE)
         if reached == 2:
-            assert (loaded.mapping, loaded.settled) == (new, True)
+            assert (loaded.content.mapping, loaded.settled) == (new, True)
     assert (0, SlotState.BROKEN) in met
     assert (1, SlotState.BEFORE) in met
     assert not {state for _, state in met} & {SlotState.NEITHER, SlotState.EMPTY}
@@ -311,18 +312,18 @@ def test_an_intent_is_overwritten_only_when_what_it_protected_is_durable() -> No
     create_store(disk, STORE, "test")
     sessions = SessionsFile(disk, STORE)
     one, two = {"n": 1}, {"n": 2}
-    sessions.write_intent(Intent("c1", (), 0, "0" * 64, sessions.load().sha256, SessionsFile.digest(one)))
+    sessions.write_intent(Intent("c1", (), 0, "0" * 64, sessions.load().sha256, says(one).sha256))
     for step in range(1, 20):  # killed after the rename, before it is durable
         dying = SimulatedDisk(disk.volume.copy(), kill_at=step)
         try:
-            SessionsFile(dying, STORE).write(one)
+            SessionsFile(dying, STORE).write(says(one))
         except Killed:
             pass
         else:
             break
         heir = SessionsFile(SimulatedDisk(dying.volume.copy()), STORE)
         before = heir.load()
-        heir.write_intent(Intent("c2", (), 0, "0" * 64, before.sha256, SessionsFile.digest(two)))
+        heir.write_intent(Intent("c2", (), 0, "0" * 64, before.sha256, says(two).sha256))
         for found in heir._disk.volume.survivors(64):  # type: ignore[attr-defined]  # a simulated one
             assert SessionsFile(SimulatedDisk(found), STORE).load().state is SlotState.BEFORE
     else:
