@@ -21,10 +21,12 @@ from harness_store import Harness
 ROOT = Path(__file__).resolve().parents[2]
 
 SPY = """
-import contextvars, json, os, pathlib
+import contextvars, json, os, pathlib, threading
 LOG = pathlib.Path(os.environ["HERMES_HOME"]) / "spy.jsonl"
 INSIDE = contextvars.ContextVar("spy", default="")
 IDS = ("session_id", "task_id", "turn_id", "api_request_id", "tool_call_id")
+RETURNED = {"two": threading.Event(), "three": threading.Event()}
+HOLDING = threading.Lock()
 def note(seam, kw, **more):
     ids = [str(kw.get(name) or "") for name in IDS]
     line = {"seam": seam, "tool": kw.get("tool_name"), "ids": ids, "inside": INSIDE.get() == ids[-1] != "",
@@ -39,13 +41,23 @@ def middleware(**kw):
     finally:
         INSIDE.reset(token)
     note("after", kw, result=result)
+    if kw.get("tool_call_id") in RETURNED:
+        RETURNED[kw["tool_call_id"]].set()
     return result
+def post(**kw):
+    note("post", kw)
+    call = kw.get("tool_call_id")
+    if call in RETURNED and HOLDING.acquire(blocking=False):
+        next(done for other, done in RETURNED.items() if other != call).wait(60)
 def register(ctx):
     ctx.register_middleware("tool_execution", middleware)
-    ctx.register_hook("post_tool_call", lambda **kw: note("post", kw))
+    ctx.register_hook("post_tool_call", post)
     ctx.register_hook("transform_tool_result", lambda **kw: note("transform", kw))
 """
-"""A plugin that writes down which seam saw what, and whether that was inside its own middleware's call."""
+"""A plugin that writes down which seam saw what, and whether that was inside its own middleware's call.
+
+Of two calls named ``two`` and ``three`` in one batch, the report of the first to be reported lasts until the other call
+has returned: what a host does with reports that overlap is seen on every run, not on one in twenty."""
 
 REWRITER = """
 def rewrite(tool_name="", result=None, **kw):

@@ -10,14 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from harness_core.vocabulary import Boundary
 from harness_hermes.demo.scripted import Call, Turn, play
+from harness_hermes.plugin.capture import Capture
 from tests.hermes.inside import Desk, results
 
 OTHER = """
 import os, pathlib, threading
 HOME = pathlib.Path(os.environ["HERMES_HOME"])
-RUNS, STARTED, GO, LATE = [], threading.Event(), threading.Event(), []
+RUNS, STARTED, GO, LATE, STOPPED = [], threading.Event(), threading.Event(), [], []
+NOT_BEFORE, RETURNED, MISSED = {}, {}, []
 NAMES = ("read_file", "clarify", "memory", "todo_list", "look")
 
 def does():
@@ -43,16 +47,26 @@ def before(tool_name="", args=None, **kw):
 def around(**kw):
     if does() == "answer" and kw["tool_name"] in NAMES:
         return "MADE UP"
-    return kw["next_call"](kw["args"])
+    if kw["tool_name"] in NOT_BEFORE:
+        NOT_BEFORE[kw["tool_name"]].wait(60) or MISSED.append(kw["tool_name"])
+    try:
+        return kw["next_call"](kw["args"])
+    finally:
+        if kw["tool_name"] in RETURNED:
+            RETURNED[kw["tool_name"]].set()
 def register(ctx):
     schema = {"name": "look", "description": "Look.", "parameters": {
         "type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]}}
     ctx.register_tool(name="look", toolset="a-other", schema=schema, handler=look, description="Look.")
     ctx.register_hook("transform_tool_result", transform)
     ctx.register_hook("pre_tool_call", before)
+    ctx.register_hook("subagent_stop", lambda **kw: STOPPED.append(kw))
     ctx.register_middleware("tool_execution", around)
 """
-"""Another plugin, loaded before ours: a tool that counts its runs, and what ``OTHER`` tells it to do to results."""
+"""Another plugin, loaded before ours: a tool that counts its runs, and what ``OTHER`` tells it to do to results.
+
+A tool named in ``NOT_BEFORE`` waits for that event before it runs, one in ``RETURNED`` sets that event when it has
+returned; ``STOPPED`` holds the children that have ended."""
 
 
 @contextlib.contextmanager
@@ -151,7 +165,11 @@ def walk_all(desk: Desk) -> list[dict[str, Any]]:
 
     walk.walk("one tool alone", "read_file", read, walk.saying(reading))
     walk.walk("a plugin's tool, through the bridge", "look", LOOK, walk.saying(walk.look()))
-    walk.walk("in a parallel batch", "read_file", read, walk.saying(reading, search))
+    both = walk.saying(search, reading)  # the host starts them in this order
+    with apart():
+        walk.walk("in a parallel batch", "read_file", read, both)
+    with overlapping():
+        walk.walk("in a parallel batch, while the other call is being reported", "read_file", read, both)
     walk.walk("the same tool twice in a batch", "read_file", read, walk.saying(reading, Call("read_file", read, "two")))
     asking = walk.saying(Call("clarify", QUESTION))
     walk.walk("the agent's own `clarify`", "clarify", QUESTION, asking, domain="user_intent")
@@ -182,6 +200,37 @@ def walk_all(desk: Desk) -> list[dict[str, Any]]:
     walk.walk("the tool call id of an earlier turn again", "look", LOOK, lambda agent: repeated(agent, desk, walk))
     walk.walk("a background process ends later", "terminal", SLEEP, walk.saying(Call("terminal", SLEEP)))
     return walk.rows
+
+
+@contextlib.contextmanager
+def ordered(not_before: Mapping[str, threading.Event], returned: Mapping[str, threading.Event]) -> Iterator[None]:
+    """Give the other plugin these events for a while."""
+    with mock.patch.multiple(plugin(), NOT_BEFORE=not_before, RETURNED=returned):
+        yield
+    assert not plugin().MISSED, "the host runs the calls of a batch in another order"
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """Within a batch, the file is read once the search has returned: no report of one meets one of the other."""
+    done = threading.Event()
+    with ordered({"read_file": done}, {"search_files": done}):
+        yield
+
+
+@contextlib.contextmanager
+def overlapping() -> Iterator[None]:
+    """Within a batch, the file is read from beginning to end while our own hook still hears of the search."""
+    hearing, done, hear = threading.Event(), threading.Event(), Capture._hear
+
+    def slowly(capture: Capture, boundary: Boundary, tool_name: str, *more: Any) -> None:
+        if tool_name == "search_files" and boundary is Boundary.POST_TOOL_CALL:
+            hearing.set()
+            done.wait(60)
+        hear(capture, boundary, tool_name, *more)
+
+    with ordered({"read_file": hearing}, {"read_file": done}), mock.patch.object(Capture, "_hear", slowly):
+        yield
 
 
 SLEEP = {"command": "echo started", "background": True}
@@ -249,13 +298,14 @@ def delegated(agent: Any, desk: Desk, reading: Call) -> None:
 
     desk.player = player
     desk.model.requests.clear()
+    ended = len(plugin().STOPPED)
     agent.run_conversation("please delegate")
 
     def has_read() -> bool:
         tools = [each for request in desk.model.requests for each in request["messages"] if each["role"] == "tool"]
         return any("in look" in str(each["content"]) and "child" not in str(each["content"]) for each in tools)
 
-    until(has_read)  # delegations run in the background
+    until(lambda: has_read() and len(plugin().STOPPED) > ended)  # delegations run in the background
 
 
 def forked(agent: Any, desk: Desk, walk: Walk) -> None:

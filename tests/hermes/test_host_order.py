@@ -23,6 +23,8 @@ INLINE = {
     "0.22.2": {"clarify": CLARIFY, "memory": MEMORY, "todo_list": bridged("todo_list", TODO)},
     "0.21.0": {"clarify": CLARIFY, "memory": MEMORY, "todo": Call("todo", TODO)},
 }
+LEAVES_OUT_BUSY_HOOKS = {"0.21.0"}
+"""Hosts that skip a hook's callback while the same callback still runs for another call (its ``invoke_hook``)."""
 
 
 @pytest.fixture(scope="module", params=sorted(INLINE))
@@ -93,13 +95,23 @@ def test_the_table_lists_no_inline_tool_without_a_contract() -> None:
         assert {tool for row in PROVEN[version] for tool in row.tools} == set(inline)
 
 
-@pytest.mark.parametrize("call_id", ["two", "three"])
-def test_a_parallel_batch_reports_each_raw_result_inside_its_own_execution(run: Run, call_id: str) -> None:
-    """In a batch, post_tool_call sees the raw result inside the execution, before anything rewrites it."""
-    assert seams(run, call_id) == [("post", True, "raw"), ("transform", True, "raw"), ("after", False, "rewritten")]
-    line = next(line for line in run.seen if line["ids"][-1] == call_id and line["seam"] == "post")
-    assert f"1|in {call_id}" in line["result"]
-    assert line["status"] == "ok"
+def in_batch(run: Run) -> tuple[str, str]:
+    """The two calls of the batch: the one whose report lasts while the other runs to its end, and the other one."""
+    held = next(line["ids"][-1] for line in run.seen if line["seam"] == "post" and line["ids"][-1] in ("two", "three"))
+    return held, "two" if held == "three" else "three"
+
+
+def test_a_parallel_batch_reports_each_raw_result_inside_its_own_execution(run: Run, version: str) -> None:
+    """In a batch, post_tool_call and the input of transform_tool_result are raw and inside the execution; a host that
+    leaves out a hook which is busy with another call still comes to the next one."""
+    held, other = in_batch(run)
+    whole = [("post", True, "raw"), ("transform", True, "raw"), ("after", False, "rewritten")]
+    assert seams(run, held) == whole
+    assert seams(run, other) == (whole[1:] if version in LEAVES_OUT_BUSY_HOOKS else whole)
+    for line in run.seen:
+        if line["ids"][-1] in (held, other) and line["inside"]:
+            assert f"1|in {line['ids'][-1]}" in line["result"]
+            assert line["status"] == "ok"
 
 
 def test_every_seam_of_a_call_carries_the_same_ids(run: Run) -> None:
