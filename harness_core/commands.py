@@ -282,7 +282,11 @@ class Start:
 
 @frozen(kw_only=True)
 class Observe:
-    """The host saw the action end."""
+    """The host saw the action end.
+
+    ``actual``: the arguments that it was seen to run with, where they are others than those it was started with.
+    ``args_known``: false where somebody in between may have changed them unseen, which puts a match in doubt.
+    """
 
     probe_id: str
     result: StoredResult
@@ -290,6 +294,8 @@ class Observe:
     display_status: ResultStatus
     provenance: Provenance
     boundary: Boundary
+    actual: Commitment | None = None
+    args_known: bool = True
 
 
 @frozen(kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from harness_core.authority import (
     ASKING_TOOLS,
@@ -39,6 +40,7 @@ from harness_core.probes import MATCH_STATUS, PredictedOutcome, Probe, StoredRes
 from harness_core.rules import ALLOWED, require
 from harness_core.staleness import spread
 from harness_core.vocabulary import (
+    ArgumentMatch,
     AuthorityDomain,
     BeliefChange,
     Boundary,
@@ -97,8 +99,7 @@ def _tool_faults(command: Commit) -> Sequence[Fault]:
 
 
 def start(case: Case, command: Start, moment: Moment) -> Sequence[Payload]:
-    require(case, ALLOWED[EventType.PROBE_STARTED])
-    probe = _same_probe(case, command.probe_id)
+    probe = _reported(case, EventType.PROBE_STARTED, command.probe_id)
     ids = command.correlation
     return [
         ProbeStarted(
@@ -115,23 +116,22 @@ def start(case: Case, command: Start, moment: Moment) -> Sequence[Payload]:
     ]
 
 
-def _probe(case: Case) -> Probe:
-    """The pending probe of a case whose rule has just been checked."""
-    if case.pending_probe is None:
-        raise Refused("no probe is pending", code="no_probe")
-    return case.pending_probe
+def _pending(case: Case, happening: EventType) -> Probe:
+    """The pending probe of a case in which this may happen now.  Each rule that it is asked for wants a probe."""
+    require(case, ALLOWED[happening])
+    return cast("Probe", case.pending_probe)
 
 
-def _same_probe(case: Case, probe_id: str) -> Probe:
-    probe = _probe(case)
+def _reported(case: Case, happening: EventType, probe_id: str) -> Probe:
+    """The pending probe, which must be the one that the host reports about."""
+    probe = _pending(case, happening)
     if probe.probe_id != probe_id:
         raise Refused(f"probe {probe_id} is no longer pending", code="probe_changed")
     return probe
 
 
 def observe(case: Case, command: Observe, moment: Moment) -> Sequence[Payload]:
-    require(case, ALLOWED[EventType.PROBE_OBSERVED])
-    probe = _same_probe(case, command.probe_id)
+    probe = _reported(case, EventType.PROBE_OBSERVED, command.probe_id)
     return [
         _observed(
             probe,
@@ -140,8 +140,18 @@ def observe(case: Case, command: Observe, moment: Moment) -> Sequence[Payload]:
             display_status=command.display_status,
             provenance=command.provenance,
             boundary=command.boundary,
+            args_sha256=None if command.actual is None else command.actual.sha256,
+            match=_match_seen(probe, command),
         )
     ]
+
+
+def _match_seen(probe: Probe, command: Observe) -> ArgumentMatch | None:
+    """What the end of an action adds to its start's word on the arguments."""
+    if command.actual is not None:
+        return MATCH_STATUS[probe.commitment.matches(command.actual)]
+    in_doubt = not command.args_known and probe.execution_args_match_commitment is True
+    return ArgumentMatch.UNKNOWN if in_doubt else None
 
 
 def recover(case: Case, command: RecoverExecution, moment: Moment) -> Sequence[Payload]:
@@ -152,10 +162,9 @@ def recover(case: Case, command: RecoverExecution, moment: Moment) -> Sequence[P
             f"recover is for an execution that was cut off; {probe.probe_id} is {probe.status.value}: {way}",
             code=f"probe_{probe.status.value}",
         )
-    require(case, ALLOWED[EventType.PROBE_OBSERVED])
     return [
         _observed(
-            _probe(case),
+            _pending(case, EventType.PROBE_OBSERVED),
             command.result,
             status=ResultStatus.INTERRUPTED,
             display_status=ResultStatus.INTERRUPTED,
@@ -175,6 +184,8 @@ def _observed(
     provenance: Provenance,
     boundary: Boundary,
     reason: str | None = None,
+    args_sha256: str | None = None,
+    match: ArgumentMatch | None = None,
 ) -> ProbeObserved:
     return ProbeObserved(
         probe_id=probe.probe_id,
@@ -193,12 +204,13 @@ def _observed(
         artifact_bytes=result.artifact_bytes,
         tool_call_id=(probe.execution and probe.execution.tool_call_id) or None,
         recovery_reason=reason,
+        args_sha256=args_sha256,
+        argument_match_status=match,
     )
 
 
 def expose(case: Case, command: Expose, moment: Moment) -> Sequence[Payload]:
-    require(case, ALLOWED[EventType.PROBE_EXPOSED])
-    probe = _same_probe(case, command.probe_id)
+    probe = _reported(case, EventType.PROBE_EXPOSED, command.probe_id)
     if probe.observation_event_id != command.observation_event_id or probe.execution_result_status is None:
         raise Refused(f"{command.observation_event_id} is no longer the observation to compare", code="probe_changed")
     result = command.result
@@ -226,8 +238,7 @@ def expose(case: Case, command: Expose, moment: Moment) -> Sequence[Payload]:
 
 
 def compare(case: Case, command: Compare, moment: Moment) -> Sequence[Payload]:
-    require(case, ALLOWED[EventType.PROBE_COMPARED])
-    probe = _probe(case)
+    probe = _pending(case, EventType.PROBE_COMPARED)
     affected: tuple[str, ...] = tuple(command.affected_claim_ids or ())
     faults = [
         *_drift_faults(probe, command),
@@ -338,8 +349,7 @@ def _descriptor_faults(probe: Probe, command: Compare) -> Sequence[Fault]:
 
 
 def discard(case: Case, command: Discard, moment: Moment) -> Sequence[Payload]:
-    require(case, ALLOWED[EventType.PROBE_DISCARDED])
-    probe = _probe(case)
+    probe = _pending(case, EventType.PROBE_DISCARDED)
     return [
         ProbeDiscarded(
             probe_id=probe.probe_id,

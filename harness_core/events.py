@@ -94,6 +94,8 @@ class ProbeObserved:
 
     ``result_status`` and ``execution_result_status`` say how the execution ended, ``display_result_status`` how what
     was recorded reads; ``raw_result_provenance`` says whether the text is known to be the handler's own.
+    ``argument_match_status`` is there where the start's word on the arguments does not hold: the action was seen to run
+    with those of ``args_sha256``, or somebody may have changed them unseen.
     """
 
     probe_id: str
@@ -112,6 +114,8 @@ class ProbeObserved:
     artifact_bytes: int | None = None
     tool_call_id: str | None = None
     recovery_reason: str | None = None
+    args_sha256: str | None = None
+    argument_match_status: ArgumentMatch | None = None
 
 
 @frozen(kw_only=True)

@@ -34,7 +34,7 @@ from harness_core.events import (
 )
 from harness_core.evidence import Citation, Evidence
 from harness_core.model import Model
-from harness_core.probes import Correlation, Probe
+from harness_core.probes import MATCHES, Correlation, Probe
 from harness_core.staleness import Staleness
 from harness_core.vocabulary import (
     AuthorityDomain,
@@ -194,6 +194,9 @@ def _observed(case: Case, event: Event, payload: ProbeObserved) -> Case:
     seen = probe and replaced(
         probe,
         status=ProbeStatus.OBSERVED,
+        execution_args_match_commitment=probe.execution_args_match_commitment
+        if payload.argument_match_status is None
+        else MATCHES[payload.argument_match_status],
         observation_event_id=event.event_id,
         raw_observation_event_id=event.event_id,
         observation_boundary=payload.observation_boundary,

@@ -41,10 +41,11 @@ from harness_core.events import (
 from harness_core.evidence import Evidence
 from harness_core.evolution import stands_before
 from harness_core.model import Claim
-from harness_core.probes import MATCH_STATUS
+from harness_core.probes import MATCH_STATUS, MATCHES
 from harness_core.rules import ALLOWED, objection
 from harness_core.staleness import spread, unrepaired
 from harness_core.vocabulary import (
+    ArgumentMatch,
     AuthorityDomain,
     Calibration,
     CaseStatus,
@@ -54,6 +55,8 @@ from harness_core.vocabulary import (
     ProbeStatus,
     TransferDecision,
 )
+
+_TOLD = (ArgumentMatch.MATCHED, ArgumentMatch.MISMATCHED)
 
 
 @frozen
@@ -316,9 +319,16 @@ def bound_claims_are_as_committed(step: Step) -> Iterator[str]:
 
 
 def drift_is_explained(step: Step) -> Iterator[str]:
-    """A comparison tells whether the executed arguments were the committed ones; where not, or not knowably, why."""
+    """A comparison tells whether the executed arguments were the committed ones; where not, or not knowably, why.  An
+    observation that tells it anew says matched of the committed digest only, and mismatched of another one."""
     payload, before = step.event.payload, step.before
-    if not isinstance(payload, ProbeCompared) or before is None or before.pending_probe is None:
+    if before is None or before.pending_probe is None:
+        return
+    if isinstance(payload, ProbeObserved) and payload.argument_match_status in _TOLD:
+        same = payload.args_sha256 == before.pending_probe.tool_args_sha256
+        if same is not MATCHES[payload.argument_match_status]:
+            yield f"the arguments of digest {payload.args_sha256} are called {payload.argument_match_status.value}"
+    if not isinstance(payload, ProbeCompared):
         return
     match = before.pending_probe.execution_args_match_commitment
     if (payload.execution_args_match_commitment, payload.argument_match_status) != (match, MATCH_STATUS[match]):

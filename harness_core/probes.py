@@ -26,6 +26,7 @@ MATCH_STATUS: Mapping[bool | None, ArgumentMatch] = {
     False: ArgumentMatch.MISMATCHED,
     None: ArgumentMatch.UNKNOWN,
 }
+MATCHES: Mapping[ArgumentMatch, bool | None] = {status: matches for matches, status in MATCH_STATUS.items()}
 
 
 @frozen(kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Mapping
 from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -54,6 +55,8 @@ class Execution:
         boundary: Boundary | str = Boundary.LIBRARY_EXECUTION,
         provenance: Provenance | str = Provenance.NATIVE_HANDLER_RESULT,
         status: ResultStatus | str | None = None,
+        args: Mapping[str, Any] | None = None,
+        args_known: bool = True,
     ) -> dict[str, Any] | None:
         """Record what the action returned; the event's record, or ``None`` where nothing was recorded.
 
@@ -61,6 +64,8 @@ class Execution:
         ``error``, ``blocked``, ``interrupted``, ``unknown``); by default it is read off the result: ``tool_error`` for
         a JSON error envelope, else ``ok``.  ``provenance``: ``native_handler_result`` where the caller vouches that
         this is what the handler returned, else ``unknown``, which supports no conclusion.  Only the first call records.
+        ``args``: the arguments that the action was seen to run with, where they are others than those that
+        ``execution`` was given; ``args_known``: false where somebody in between may have changed them unseen.
 
         Raises ``HarnessError`` (not for a host); a word that is none leaves the observation still to be made.
         """
@@ -131,6 +136,8 @@ class Recording(Execution):
         boundary: Boundary | str = Boundary.LIBRARY_EXECUTION,
         provenance: Provenance | str = Provenance.NATIVE_HANDLER_RESULT,
         status: ResultStatus | str | None = None,
+        args: Mapping[str, Any] | None = None,
+        args_known: bool = True,
     ) -> dict[str, Any] | None:
         with self._guard:
             if self._ended or self._seen is not None:
@@ -141,15 +148,25 @@ class Recording(Execution):
                     _word(Boundary, "boundary", boundary),
                     _word(Provenance, "provenance", provenance),
                     None if status is None else _word(ResultStatus, "status", status),
+                    args,
+                    args_known,
                 )
             )
 
     def _observe(
-        self, result: Any, boundary: Boundary, provenance: Provenance, status: ResultStatus | None
+        self,
+        result: Any,
+        boundary: Boundary,
+        provenance: Provenance,
+        status: ResultStatus | None,
+        args: Mapping[str, Any] | None = None,
+        args_known: bool = True,
     ) -> dict[str, Any] | None:
         reads = observations.reads_as(result)
         known = status or reads
         unknown = known is ResultStatus.UNKNOWN
+        if args is not None:
+            self._secrets |= observations.secrets_of(args)
         text = observations.text_of(result, self._secrets)
         self._seen = Observe(
             probe_id=self._probe_id,
@@ -158,6 +175,8 @@ class Recording(Execution):
             display_status=known if unknown or known is not ResultStatus.OK else reads,
             provenance=provenance,
             boundary=boundary,
+            actual=None if args is None else self._executions.commitment(args),
+            args_known=args_known,
         )
         return self._record(self._seen)
 

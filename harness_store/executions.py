@@ -151,7 +151,7 @@ class Executions:
             probe_id=probe.probe_id,
             session_id=session_id,
             lease=lease,
-            secrets=self._secrets.get((case_id, probe.probe_id), frozenset()) | _secrets_of(args),
+            secrets=self._secrets.get((case_id, probe.probe_id), frozenset()) | observations.secrets_of(args),
             wait=wait if wait is not None else 0.0 if host else self._transitions.wait,
             host=host,
         )
@@ -195,14 +195,6 @@ def _correlation(ids: Ids) -> Correlation:
     """A host's ids are texts of its own making, so they are redacted like any other."""
     task, tool_call, turn, api_request = (redact_text(str(given or "")) for given in ids)
     return Correlation(task_id=task, tool_call_id=tool_call, turn_id=turn, api_request_id=api_request)
-
-
-def _secrets_of(args: Any) -> frozenset[str]:
-    """The secrets in actual arguments, which may be anything a host hands over."""
-    try:
-        return secret_values(args)
-    except RecursionError:
-        return frozenset()
 
 
 def _damaged(case_id: str, tool_name: str, damage: object) -> str:

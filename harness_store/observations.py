@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_core.probes import StoredResult
-from harness_core.redaction import redact_text, redact_value
+from harness_core.redaction import redact_text, redact_value, secret_values
 from harness_core.vocabulary import ResultStatus, Storage
 
 from .artifacts import artifact_bytes, store_artifact
@@ -52,6 +52,14 @@ def _decoded(result: Any) -> Any:
 
 
 _LENIENT = json.JSONDecoder(parse_int=str, parse_float=str)  # a number of any length is no reason to look away
+
+
+def secrets_of(args: Any) -> frozenset[str]:
+    """The secrets in actual arguments, which may be anything a host hands over."""
+    try:
+        return secret_values(args)
+    except RecursionError:
+        return frozenset()
 
 
 def text_of(result: Any, secrets: frozenset[str] = frozenset()) -> str:

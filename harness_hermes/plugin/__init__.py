@@ -13,7 +13,7 @@ from harness_core.schemas import TOOLS
 
 from . import command
 from .capture import Capture
-from .hosts import running_version
+from .hosts import between, running_version
 from .lifecycle import LifecycleHooks
 from .lineage import Lineage
 from .log import log
@@ -57,17 +57,6 @@ def plain(callback: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def is_innermost(ctx: Any, middleware: Callable[..., Any]) -> bool:
-    """Whether ``middleware`` is the last one before the handler.
-
-    Hermes has no public answer.  Its manager keeps the middleware in calling order; where that list is not found as
-    expected the answer is no, and what depends on it counts as unproven.
-    """
-    chain = getattr(getattr(ctx, "_manager", None), "_middleware", None)
-    callbacks = chain.get("tool_execution") if isinstance(chain, dict) else None
-    return isinstance(callbacks, list) and callbacks[-1:] == [middleware]
-
-
 def register(ctx: Any) -> None:
     """Register everything with a Hermes plugin context.  No file is touched before a tool or hook needs one."""
     version = running_version()
@@ -81,7 +70,8 @@ def register(ctx: Any) -> None:
             description=schema["description"],
         )
 
-    capture = Capture(profiles, lineage, turns, version=version, innermost=lambda: is_innermost(ctx, around))
+    manager = getattr(ctx, "_manager", None)
+    capture = Capture(profiles, lineage, turns, version=version, between=lambda: between(manager, around))
     hooks = LifecycleHooks(
         profiles, lineage, turns, configured=lambda: ctx.get_config("injection_max_chars", DEFAULT_CHARS)
     )

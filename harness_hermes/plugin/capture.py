@@ -15,6 +15,7 @@ a result.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -25,7 +26,7 @@ from attrs import define, field
 from harness_core.schemas import TOOLS
 from harness_core.vocabulary import Boundary, ModelOperation, Provenance, ResultStatus
 
-from .hosts import GIVEN_UP, STATUS, is_proven
+from .hosts import GIVEN_UP, STATUS, Between, is_proven
 from .lineage import Lineage
 from .log import harmless
 from .profiles import Profiles
@@ -50,12 +51,20 @@ class Scope:
     args: Any
     execution: Execution
     version: str
-    innermost: bool
+    between: Between
     open: bool = field(default=True, init=False)
     heard: bool = field(default=False, init=False)
+    ran_with: Any = field(default=None, init=False)
+    """The arguments of a report of this very call, where they are others than those it came with."""
 
-    def hear(self, boundary: Boundary, result: Any, status: Any) -> None:
-        """Record what a hook was handed.  ``status`` is the host's word, absent on hosts that send none."""
+    def hear(self, boundary: Boundary, args: Any, result: Any, status: Any) -> None:
+        """Record what a hook was handed.  ``status`` is the host's word, absent on hosts that send none.
+
+        With other arguments it was not the committed call that ran: its result is left to the middleware's return.
+        """
+        if args != self.args:
+            self.ran_with = args
+            return
         self.heard = True
         ended = STATUS.get(str(status)) if status else None
         if ended in NOT_RUN:  # the host's own words, in place of a result
@@ -65,10 +74,12 @@ class Scope:
         else:
             self._unproven(boundary, result)
 
-    def given_up(self, result: Any, status: Any) -> None:
+    def given_up(self, args: Any, result: Any, status: Any) -> None:
         """The host gave the call up: record that, and let go of the action whose worker may still run."""
-        self.open = False
-        self.hear(Boundary.POST_TOOL_CALL, result, status)
+        self.open, self.heard = False, True
+        if args != self.args:
+            self.ran_with = args
+        self._unproven(Boundary.POST_TOOL_CALL, result, STATUS[status])
         self.end()
 
     @harmless
@@ -77,7 +88,7 @@ class Scope:
         self.open = False
         if self.execution.finished:
             self.execution.exposed(result)
-        elif not self.heard and self._proven(Boundary.MIDDLEWARE_RETURN, status_given=False):
+        elif not self._is_told and self._proven(Boundary.MIDDLEWARE_RETURN, status_given=False):
             self._native(Boundary.MIDDLEWARE_RETURN, result, None)
         else:
             self._unproven(Boundary.MIDDLEWARE_RETURN, result)
@@ -96,15 +107,31 @@ class Scope:
         self.open = False
         self.execution.__exit__(None, None, None)
 
+    @property
+    def _is_told(self) -> bool:
+        """Whether a hook has said with which arguments the tool ran."""
+        return self.heard or self.ran_with is not None
+
     def _proven(self, boundary: Boundary, *, status_given: bool) -> bool:
-        return is_proven(self.version, boundary, self.key[0], status_given=status_given, innermost=self.innermost)
+        innermost = self.between.innermost
+        return is_proven(self.version, boundary, self.key[0], status_given=status_given, innermost=innermost)
 
     def _native(self, boundary: Boundary, result: Any, status: ResultStatus | None) -> None:
         """Proven.  Without a word of the host's the harness reads the status off the result."""
-        self.execution.observed(result, boundary=boundary, provenance=Provenance.NATIVE_HANDLER_RESULT, status=status)
+        self._observed(boundary, result, Provenance.NATIVE_HANDLER_RESULT, status)
 
     def _unproven(self, boundary: Boundary, result: Any, status: ResultStatus = ResultStatus.UNKNOWN) -> None:
-        self.execution.observed(result, boundary=boundary, provenance=Provenance.UNKNOWN, status=status)
+        self._observed(boundary, result, Provenance.UNKNOWN, status)
+
+    def _observed(self, boundary: Boundary, result: Any, provenance: Provenance, status: ResultStatus | None) -> None:
+        self.execution.observed(
+            result,
+            boundary=boundary,
+            provenance=provenance,
+            status=status,
+            args=self.ran_with,
+            args_known=self._is_told or not self.between.changers,
+        )
 
 
 NOT_RUN = frozenset({ResultStatus.BLOCKED, ResultStatus.INTERRUPTED})
@@ -134,17 +161,17 @@ class Capture:
     """The middleware and the two observing hooks of one registration.
 
     ``turns`` tells a session's own calls from those of a fork of its agent.  ``version`` is the host's
-    (``hosts.running_version``); ``innermost`` answers whether our middleware is the last one before the handler.
+    (``hosts.running_version``); ``between`` answers who stands between our middleware and the handler.
     """
 
     def __init__(
-        self, profiles: Profiles, lineage: Lineage, turns: Turns, *, version: str, innermost: Callable[[], bool]
+        self, profiles: Profiles, lineage: Lineage, turns: Turns, *, version: str, between: Callable[[], Between]
     ) -> None:
         self._profiles = profiles
         self._lineage = lineage
         self._turns = turns
         self._version = version
-        self._innermost = innermost
+        self._between = between
         self._open: dict[tuple[str, ...], Scope] = {}
 
     def on_tool_execution(self, *, tool_name: str, args: Any, next_call: Callable[[Any], Any], **ids: Any) -> Any:
@@ -202,6 +229,7 @@ class Capture:
         self._lineage.at_call(harness, session_id)
         if not harness.is_active(session_id):
             return None
+        own = copy.deepcopy(args)  # another plugin may change what it is handed in its place
         execution = harness.execution(
             session_id=session_id,
             tool_name=tool_name,
@@ -215,7 +243,7 @@ class Capture:
         if not execution.recording and execution.blocked is None:
             execution.__exit__(None, None, None)
             return None
-        return Scope(correlation(tool_name, ids), args, execution, self._version, self._innermost())
+        return Scope(correlation(tool_name, ids), own, execution, self._version, self._between())
 
     @harmless
     def on_post_tool_call(
@@ -239,10 +267,9 @@ class Capture:
             if not self._open or status not in GIVEN_UP:
                 return
             scope = self._open.get(correlation(tool_name, ids))
-            if scope is not None and scope.open and not scope.heard and scope.args == args:
-                scope.given_up(result, status)
+            if scope is not None and scope.open and not scope.heard:
+                scope.given_up(args, result, status)
             return
-        # A nested, replayed, late or rewritten call is not the one that was committed: it is left alone.
-        if not scope.open or scope.heard or scope.key != correlation(tool_name, ids) or scope.args != args:
-            return
-        scope.hear(boundary, result, status)
+        # A nested, replayed or late call is not the one that was committed: it is left alone.
+        if scope.open and not scope.heard and scope.key == correlation(tool_name, ids):
+            scope.hear(boundary, args, result, status)

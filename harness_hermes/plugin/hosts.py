@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from attrs import frozen
 
@@ -81,6 +82,33 @@ STATUS: Mapping[str, ResultStatus] = MappingProxyType(
     }
 )
 """The host's word for how a call ended, and ours."""
+
+
+@frozen
+class Between:
+    """Who stands between our middleware and the handler.
+
+    ``innermost``: our middleware is known to be the last one.  ``changers``: somebody is known to be there who can
+    change the arguments below us, another middleware or a callback of ``pre_tool_call``.
+    """
+
+    innermost: bool
+    changers: bool
+
+
+def between(manager: Any, middleware: Any) -> Between:
+    """The same as a host's plugin manager has it.
+
+    Hermes has no public answer.  Its manager keeps middleware in calling order, and hooks by their names; where these
+    are not found as expected, ours is not known to be the last, and what depends on that counts as unproven.
+    """
+    chain, hooks = getattr(manager, "_middleware", None), getattr(manager, "_hooks", None)
+    around = chain.get("tool_execution") if isinstance(chain, dict) else None
+    innermost = isinstance(around, list) and around[-1:] == [middleware]
+    below = isinstance(around, list) and middleware in around and not innermost
+    before = isinstance(hooks, dict) and bool(hooks.get("pre_tool_call"))
+    return Between(innermost=innermost, changers=below or before)
+
 
 ANNOUNCE_EVERY_TURN = frozenset({"0.22.2"})
 """Hosts that call ``pre_llm_call`` for each turn of a session's own and for none of a fork's.  0.21 is not among them:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from harness_core.commands import Expose, Observe, RecoverExecution, Start
 from harness_core.errors import Refused
@@ -225,6 +226,32 @@ def test_a_probe_is_discarded_with_a_reason(desk: Desk, observed: bool) -> None:
     assert answer["replay"]["accounting"]["uncompared_observation_event_ids"] == []
     assert desk.last().get("observation_event_id") == seen
     assert desk.last()["probe_status"] == ("observed" if observed else "committed")
+
+
+@pytest.mark.parametrize(
+    ("started", "ran", "known", "match"),
+    [
+        ("committed", None, True, True),
+        ("committed", "other", True, False),
+        ("committed", None, False, None),
+        ("other", "committed", True, True),
+        ("other", None, False, False),
+    ],
+)
+def test_the_arguments_that_ran_count_and_not_those_it_began_with(
+    desk: Desk, started: str, ran: str | None, known: bool, match: bool | None
+) -> None:
+    """Where an action is seen to run with other arguments than it began with, those are held against the commitment; a
+    match that somebody may have spoilt unseen is in doubt."""
+    committed = desk.at().pending_probe.commitment
+    arguments = {"committed": committed, "other": evolve(committed, sha256="0" * 64)}
+    begun = Start(
+        probe_id="PR000001", tool_name="read_file", actual=arguments[started], correlation=Correlation(tool_call_id="x")
+    )
+    desk.settle("c1", begun, "s1")
+    desk.settle("c1", evolve(_observed("PR000001"), actual=ran and arguments[ran], args_known=known), "s1")
+    assert desk.at().pending_probe.execution_args_match_commitment is match
+    assert desk.do("discard", reason="enough")["replay"]["usable"]
 
 
 def test_a_running_action_is_neither_discarded_nor_recovered(desk: Desk) -> None:

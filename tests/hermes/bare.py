@@ -18,7 +18,7 @@ IDS = {"session_id": "s1", "task_id": "t1", "turn_id": "u1", "api_request_id": "
 class Bare:
     """The registration context, and the calls that a host makes."""
 
-    def __init__(self, home: Path, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, home: Path, settings: Mapping[str, Any] | None = None, *, manager: Any = None) -> None:
         self.root = home / "epistemic-harness"
         self.settings = dict(settings or {})
         self.tools: dict[str, Callable[..., str]] = {}
@@ -26,6 +26,7 @@ class Bare:
         self.middleware: dict[str, Callable[..., Any]] = {}
         self.skills: dict[str, Path] = {}
         self.ran = 0
+        self._manager = manager
         register(self)
 
     def register_tool(self, name: str, toolset: str, schema: Mapping[str, Any], handler: Any, **_: Any) -> None:
@@ -99,6 +100,12 @@ class Bare:
         """The records of the case, of one type where ``kind`` names it."""
         harness = Harness(self.root)
         return [dict(each) for each in harness.timeline("c1") if kind in ("", each["type"])]
+
+    def match(self) -> bool | None:
+        """Whether the pending probe is said to have run with the committed arguments."""
+        pending = self.ask("model", operation="show")["case"]["pending_probe"]
+        found: bool | None = pending.get("execution_args_match_commitment")
+        return found
 
     def observed(self) -> dict[str, Any]:
         """The payload of the only observation."""

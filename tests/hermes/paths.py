@@ -44,6 +44,8 @@ def before(tool_name="", args=None, **kw):
         return {"action": "block", "message": "not today"}
     if does() == "modify":
         return {"action": "modify", "args": {**args, "what": "modified"}}
+    if does() == "change in place":
+        args["what"] = "modified"
 def around(**kw):
     if does() == "answer" and kw["tool_name"] in NAMES:
         return "MADE UP"
@@ -172,9 +174,12 @@ def walk_all(desk: Desk) -> list[dict[str, Any]]:
         walk.walk("in a parallel batch, while the other call is being reported", "read_file", read, both)
     walk.walk("the same tool twice in a batch", "read_file", read, walk.saying(reading, Call("read_file", read, "two")))
     asking = walk.saying(Call("clarify", QUESTION))
-    walk.walk("the agent's own `clarify`", "clarify", QUESTION, asking, domain="user_intent")
-    walk.walk("the agent's own `memory`", "memory", REMEMBER, walk.saying(Call("memory", REMEMBER)))
-    walk.walk("the agent's own list of things to do", todo, TODO, walk.saying(listing))
+    remembering = walk.saying(Call("memory", REMEMBER))
+    with unchanged(desk):
+        walk.walk("the agent's own `clarify`", "clarify", QUESTION, asking, domain="user_intent")
+        walk.walk("the agent's own `memory`", "memory", REMEMBER, remembering)
+        walk.walk("the agent's own list of things to do", todo, TODO, walk.saying(listing))
+    walk.walk("the agent's own `memory`, where a plugin hooks `pre_tool_call`", "memory", REMEMBER, remembering)
     walk.walk("the handler raises", "look", {"what": "fails"}, walk.saying(walk.look(what="fails")))
     walk.walk(
         "the tool reports an error",
@@ -188,6 +193,7 @@ def walk_all(desk: Desk) -> list[dict[str, Any]]:
         ("rewrite", "another plugin rewrites the result"),
         ("block", "another plugin blocks the call"),
         ("modify", "another plugin changes the arguments"),
+        ("change in place", "another plugin changes the arguments where they are"),
         ("answer", "another middleware answers instead"),
     ):
         with other(does):
@@ -208,6 +214,11 @@ def ordered(not_before: Mapping[str, threading.Event], returned: Mapping[str, th
     with mock.patch.multiple(plugin(), NOT_BEFORE=not_before, RETURNED=returned):
         yield
     assert not plugin().MISSED, "the host runs the calls of a batch in another order"
+
+
+def unchanged(desk: Desk) -> contextlib.AbstractContextManager[Any]:
+    """Let no plugin look at a call before it runs: nobody can change its arguments unseen."""
+    return mock.patch.dict(desk.plugins._hooks, {"pre_tool_call": []})
 
 
 @contextlib.contextmanager

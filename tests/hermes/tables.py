@@ -17,6 +17,7 @@ from tests.hermes.paths import OTHER
 
 DOCUMENT = ROOT / "docs" / "hermes.md"
 NOTHING = "nothing; the probe stays committed"
+ARGUMENTS = {True: "", False: "; drift recorded", None: "; the arguments in doubt"}
 SHORT = {"native_handler_result": "proven", "unknown": "unknown"}
 
 
@@ -32,7 +33,7 @@ def cell(row: Mapping[str, Any]) -> str:
         assert row["probe"] == "committed", row
         return NOTHING
     more = "; the display beside it" if row["exposed"] else ""
-    drift = "; drift recorded" if row["args"] is False else ""
+    drift = ARGUMENTS[row["args"]]
     return f"`{row['boundary']}`, {SHORT[row['provenance']]}, {row['status']}{drift}{more}"
 
 

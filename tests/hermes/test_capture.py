@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness_core.vocabulary import Boundary
 from harness_hermes.plugin.capture import SCOPE
-from harness_hermes.plugin.hosts import ANNOUNCE_EVERY_TURN, GIVEN_UP, NO_HERMES, PROVEN, is_proven, release
+from harness_hermes.plugin.hosts import ANNOUNCE_EVERY_TURN, GIVEN_UP, NO_HERMES, PROVEN, between, is_proven, release
 from harness_hermes.plugin.turns import Turns
 from tests.hermes.bare import IDS, Bare
 
@@ -81,10 +81,84 @@ def test_the_report_of_another_call_is_not_mistaken_for_this_one(host: Bare, cha
 
 
 def test_the_report_of_a_call_with_other_arguments_is_dropped(host: Bare) -> None:
-    """A host or plugin that ran the tool with other arguments did not run what was committed."""
+    """A host or plugin that ran the tool with other arguments did not run what was committed: of unknown provenance is
+    what came back, and the arguments are recorded as mismatched."""
     host.commit()
     host.call(lambda _: (host.post("other", args={"path": "b.txt"}), "42")[1])
-    assert host.observed()["raw_result_provenance"] == "unknown"
+    seen = host.observed()
+    assert (seen["result"], seen["raw_result_provenance"]) == ("42", "unknown")
+    assert seen["argument_match_status"] == "mismatched"
+    assert host.match() is False
+
+
+def test_arguments_that_another_plugin_changes_in_place_are_told_from_the_committed_ones(host: Bare) -> None:
+    """What runs is compared with the arguments as they were when the call began, not with the changed object."""
+    host.commit()
+
+    def inside(given: Any) -> str:
+        given["path"] = "b.txt"
+        host.post("other", args=given)
+        return "42"
+
+    host.call(inside)
+    assert host.match() is False
+
+
+def test_a_given_up_call_is_ended_whatever_it_was_given_to_run_with(host: Bare) -> None:
+    """The host's word ends a call by its ids, and other arguments in it are recorded as mismatched."""
+    host.commit()
+
+    def inside(_: Any) -> str:
+        contextvars.Context().run(host.post, "given up", status="cancelled", args={"path": "b.txt"})
+        return "late"
+
+    host.call(inside)
+    assert host.observed()["result_status"] == "interrupted"
+    assert host.match() is False
+
+
+class Manager:
+    """A host's plugin manager, as far as ours looks at it."""
+
+    def __init__(self, around: list[Any], before: list[Any]) -> None:
+        self._middleware = {"tool_execution": around}
+        self._hooks = {"pre_tool_call": before}
+
+
+OURS = object()
+
+
+@pytest.mark.parametrize(
+    ("manager", "expected"),
+    [
+        (Manager([OURS], []), (True, False)),
+        (Manager(["other", OURS], []), (True, False)),
+        (Manager([OURS, "other"], []), (False, True)),
+        (Manager([OURS], ["other"]), (True, True)),
+        (Manager([], []), (False, False)),
+        (None, (False, False)),
+    ],
+)
+def test_who_stands_between_is_read_off_the_hosts_lists(manager: Any, expected: tuple[bool, bool]) -> None:
+    """Other middleware below ours, and callbacks of pre_tool_call, can change arguments; without lists nobody is known
+    to be there, and ours is not known to be the last."""
+    found = between(manager, OURS)
+    assert (found.innermost, found.changers) == expected
+
+
+@pytest.mark.parametrize(("reported", "match"), [(False, None), (True, True)])
+def test_arguments_that_somebody_may_have_changed_are_in_doubt_until_a_hook_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reported: bool, match: bool | None
+) -> None:
+    """Beside a plugin that hooks pre_tool_call, a match is claimed only where a hook inside the call carried the very
+    arguments; a comparison in doubt needs a reason."""
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
+    host = Bare(tmp_path, manager=Manager([], ["other"]))
+    host.commit()
+    host.call(lambda _: (host.post("42") if reported else None, "42")[1])
+    assert host.match() is match
+    compare = {"operation": "compare", "disposition": "match", "rationale": "as predicted"}
+    assert ("error" in host.ask("probe", **compare)) is (match is None)
 
 
 def test_a_transform_alone_is_no_proof_outside_of_hermes(host: Bare) -> None:

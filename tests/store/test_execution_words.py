@@ -56,3 +56,12 @@ def test_damage_that_is_found_at_the_start_blocks_the_action(harness: Harness) -
             assert not execution.recording
             assert execution.blocked is not None
             assert "damaged" in execution.blocked
+
+
+def test_the_arguments_that_ran_are_told_by_whoever_saw_them(harness: Harness) -> None:
+    """Arguments changed on the way are recorded as mismatched, and a secret among them is gone from the result."""
+    with harness.execution(session_id="s1", tool_name="look", args={"at": "it"}) as execution:
+        record = execution.observed("seen hunter2hunter2", args={"token": "hunter2hunter2"})
+    assert record is not None
+    assert record["payload"]["argument_match_status"] == "mismatched"
+    assert "hunter2" not in str(record)
