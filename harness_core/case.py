@@ -6,7 +6,6 @@ instead of copying.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from attrs import frozen
@@ -106,20 +105,19 @@ def document(case: Case) -> dict[str, Any]:
     return found
 
 
-def summary_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The compact entry that ``list`` shows for a case, from its document."""
-    model = document["model"]
-    text = model["top_unknown"] if model["decision"] == NO_DECISION else model["decision"]
-    probe = document.get("pending_probe")
+def summary(case: Case) -> dict[str, Any]:
+    """The compact entry that ``list`` shows for a case."""
+    model, probe = case.model, case.pending_probe
+    text = model.top_unknown if model.decision == NO_DECISION else model.decision
     return {
-        "case_id": document["case_id"],
-        "status": document["status"],
-        "created_at": document["created_at"],
-        "updated_at": document["updated_at"],
+        "case_id": case.case_id,
+        "status": case.status.value,
+        "created_at": case.created_at,
+        "updated_at": case.updated_at,
         "summary": " ".join(text.split()),
-        "session_id": document["session_id"],
-        "session_ids": list(document["session_ids"]),
-        "event_count": document["event_count"],
-        "pending_probe_status": None if probe is None else probe["status"],
-        "epistemically_stale": document["stale"],
+        "session_id": case.session_id,
+        "session_ids": list(case.session_ids),
+        "event_count": case.event_count,
+        "pending_probe_status": None if probe is None else probe.status.value,
+        "epistemically_stale": case.stale,
     }

@@ -23,6 +23,8 @@ from . import legacy, legacy_case
 from .disk import Disk, Stat, opened, read_file
 from .heads import NO_HEAD, Block, Head, read_block
 from .legacy_case import JOURNAL, LegacyCase
+from .logs import log
+from .receipts import Index, Receipt, Receipts
 from .records import START, Position, Scan, is_legacy, scan
 from .verdicts import Finding, Verdict, judge
 
@@ -54,6 +56,20 @@ class Codec(Protocol[S]):
     def matches(self, state: S, block: Mapping[str, Any]) -> bool:
         """Whether ``block``, the content of a machine block, is the projection of ``state``."""
 
+    def card(self, state: S) -> Mapping[str, Any]:
+        """What a list shows of a state, as a JSON object."""
+
+    def rest(self, state: S) -> Mapping[str, Any] | None:
+        """What of a state ``recall`` needs beside machine block and lines, as a JSON object; ``None`` where the state
+        is to be had from the records alone."""
+
+    def lines(self, state: S, records: Sequence[Mapping[str, Any]] | None) -> bytes:
+        """The lines that ``recall`` needs more after ``records`` (``None``: all of them), which led to ``state``."""
+
+    def recall(self, block: Mapping[str, Any], rest: Mapping[str, Any], lines: bytes) -> S:
+        """The state of which machine block, ``rest`` and ``lines`` say what they say.  Raises whatever tells that they
+        say none."""
+
 
 @frozen
 class Snapshot(Generic[S]):
@@ -75,7 +91,10 @@ class Seen(Generic[S]):
     files as they were then.  ``durable``: this process wrote it, or made it durable, under the lock.
 
     Of a case of release 1.2.0 there is also its ``journal``, and the ``pending`` bytes before the position: they are to
-    be written with whatever comes next, whether or not the log has them already."""
+    be written with whatever comes next, whether or not the log has them already.
+
+    A state that was recalled (see ``receipts``) has no ``digest``: the log was not read.  ``index`` is how far the
+    index beside it goes, ``None`` where it has to be made anew."""
 
     snapshot: Snapshot[S]
     position: Position
@@ -83,6 +102,7 @@ class Seen(Generic[S]):
     log: Stat | None
     projection: Stat | None
     durable: bool = False
+    index: Index | None = None
     journal: Stat | None = None
     pending: bytes = field(default=b"", repr=False)
 
@@ -117,6 +137,7 @@ class CaseFiles(Generic[S]):
         self.codec = codec
         self.log = folder / LOG
         self.projection = folder / PROJECTION
+        self.receipts = Receipts(disk, folder)
         self.journal = folder / "archive" / JOURNAL
         """Only release 1.2.0 ever left one."""
 
@@ -128,6 +149,57 @@ class CaseFiles(Generic[S]):
         """Whether the files are as they were.  Two ``stat``s."""
         same = self.disk.stat(self.log) == seen.log and self.disk.stat(self.projection) == seen.projection
         return same and (not seen.position.legacy or self.disk.stat(self.journal) == seen.journal)
+
+    def receipt(self) -> Receipt | None:
+        """What the last writer left, while the files are as it left them."""
+        found = self.receipts.read()
+        same = found and (found.log, found.projection) == (self.disk.stat(self.log), self.disk.stat(self.projection))
+        return found if same else None
+
+    def recall(self) -> Seen[S] | None:
+        """The case as its last writer left it, without reading the log; ``None`` where it must be read."""
+        receipt = self.receipt()
+        if receipt is None:
+            return None
+        projection, lines = read_file(self.disk, self.projection), self.receipts.lines(receipt.index)
+        block = _block_of(projection[0]) if projection else None
+        head = Head(receipt.position.count, receipt.position.hash)
+        if projection is None or lines is None or not isinstance(block, Block):
+            return None
+        if projection[1] != receipt.projection or block.head != head:
+            return None
+        try:
+            state = self.codec.recall(block.content, receipt.rest, lines)
+        except Exception:  # noqa: BLE001  # whatever it is, the log says it better
+            return None
+        return Seen(
+            snapshot=_snapshot(state, receipt.position),
+            position=receipt.position,
+            digest=None,
+            log=receipt.log,
+            projection=receipt.projection,
+            durable=True,  # a receipt follows the acknowledgement
+            index=receipt.index,
+        )
+
+    def leave(self, seen: Seen[S], index: Index | None, records: Sequence[Mapping[str, Any]]) -> Index | None:
+        """Leave a receipt for a transition that was acknowledged, made of ``records``, and how far the index goes now.
+
+        It is never needed, so a failure is only told.
+        """
+        state, rest = seen.snapshot.state, None
+        if state is not None and seen.log is not None and seen.projection is not None:
+            rest = self.codec.rest(state)
+        if state is None or seen.log is None or seen.projection is None or rest is None:
+            return None
+        try:
+            index = self.receipts.add(index, self.codec.lines(state, None if index is None else records))
+            card = self.codec.card(state)
+            self.receipts.write(Receipt(seen.log, seen.projection, seen.position, index, rest, card))
+        except OSError as error:
+            log.info("no_receipt", case=self.folder.name, error=str(error))
+            return None
+        return index
 
     def glance(self, seen: Seen[S] | None) -> Seen[S] | None:
         """The acknowledged prefix, reading only what ``seen`` does not cover; ``None`` where something is odd."""
@@ -142,6 +214,8 @@ class CaseFiles(Generic[S]):
             if self.unchanged(seen):
                 return seen
             seen = None
+        if seen is None and (recalled := self.recall()) is not None:
+            return recalled
         if seen is None or seen.log is None or log.identity != seen.log.identity:
             seen = None  # another log than the one that was seen
         elif log.size < seen.position.end:
@@ -175,8 +249,9 @@ class CaseFiles(Generic[S]):
         state = self.fold(state, found.records[: head.count - start.count])
         if not self._is_of(state, block):
             return None
-        digest = seen.digest.copy() if seen else hashlib.sha256()
-        digest.update(data[: position.end - start.end])
+        digest = seen.digest.copy() if seen and seen.digest else None if seen else hashlib.sha256()
+        if digest is not None:
+            digest.update(data[: position.end - start.end])
         return Seen(_snapshot(state, position), position, digest, log, projection[1])
 
     def examine(self, known: Seen[S] | None = None) -> Examined[S]:
@@ -198,7 +273,7 @@ class CaseFiles(Generic[S]):
             findings.append(Finding("log_missing", LOG, problem))
 
         start, state, digest = START, None, hashlib.sha256()
-        continues = known is not None and not known.position.legacy and old is None
+        continues = known is not None and known.digest is not None and not known.position.legacy and old is None
         if known is not None and continues and (head is None or known.position.count <= head.count):
             prefix = hashlib.sha256(memoryview(data)[: known.position.end])
             if prefix.digest() == known.digest.digest():

@@ -12,14 +12,16 @@ from typing import Any
 from attrs import frozen
 
 from harness_core.adoption import adopted
-from harness_core.case import Case, document
+from harness_core.case import Case, document, summary
 from harness_core.errors import Damaged
 from harness_core.events import Event
 from harness_core.evolution import evolve
 from harness_core.invariants import Step, Violation, check_step
+from harness_core.transfer import lesson_of
 
 from .heads import Head
 from .projection import render
+from .recall import lines_of, recalled, rest_of, touched
 from .records import Position
 
 
@@ -91,6 +93,24 @@ class CaseCodec:
 
     def project(self, state: Audited, head: Head) -> str:
         return render(document(state.case), head)
+
+    def card(self, state: Audited) -> dict[str, Any]:
+        lesson = lesson_of(state.case)
+        return {"summary": summary(state.case), "taught": f"{lesson.lesson}\n{lesson.scope}" if lesson else ""}
+
+    def rest(self, state: Audited) -> Mapping[str, Any] | None:
+        # What an audit found is said by who reads the records, and by nobody else.
+        return rest_of(state.case) if not state.violations and state.legacy is None else None
+
+    def lines(self, state: Audited, records: Sequence[Mapping[str, Any]] | None) -> bytes:
+        case = state.case
+        events = (
+            sorted({*case.citations, *case.artifacts}) if records is None else dict.fromkeys(touched(case, records))
+        )
+        return lines_of(case, events)
+
+    def recall(self, block: Mapping[str, Any], rest: Mapping[str, Any], lines: bytes) -> Audited:
+        return Audited(recalled(block, rest, lines))
 
     def matches(self, state: Audited, block: Mapping[str, Any]) -> bool:
         return {name: value for name, value in block.items() if name != "integrity"} == document(state.case)

@@ -1,7 +1,7 @@
 """One case as one archive: what another store, or only the checker, needs to verify it elsewhere.
 
 A tar file with the case's files as they are, under the id of the case: log, ``case.md``, archive and artifacts, and
-whatever recovery kept beside them.  Locks and temporary files are not part of a case.
+whatever recovery kept beside them.  Locks, temporary files and receipts are not part of a case.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .disk import FILE_MODE, Disk, make_folder, read_file, write_undurably
+from .receipts import INDEX, RECEIPT
 
 
 def export(disk: Disk, folder: Path, name: str) -> bytes:
@@ -42,7 +43,7 @@ def files_below(disk: Disk, folder: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def _passing(name: str) -> bool:
-    return name.endswith((".lock", ".tmp"))
+    return name.endswith((".lock", ".tmp")) or name in (RECEIPT, INDEX)
 
 
 def unpacked(disk: Disk, archive: Path, into: Path) -> Path:

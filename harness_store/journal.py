@@ -192,7 +192,8 @@ class Writer(Generic[S]):
     def refresh(self) -> Snapshot[S]:
         """The state to decide on: what stands, made durable and projected, with whatever never happened cut off.
 
-        Costs two ``stat``s when the files are as this process left them; otherwise everything is read and verified.
+        Costs two ``stat``s when the files are as this process left them, and little more when another process of ours
+        left them so (see ``receipts``); otherwise everything is read and verified.
         A tail that was never acknowledged is kept as ``events.jsonl.broken-N``.
 
         Raises ``Damaged`` (nothing was changed), ``Unavailable(code="read_only")`` where a failed write could not be
@@ -244,10 +245,12 @@ class Writer(Generic[S]):
             if seen.journal is not None:
                 self._drop_journal()
             stats = self._disk.stat(files.log), self._disk.stat(files.projection)
-        digest = seen.digest.copy()
-        digest.update(sealed.data)
+        digest = seen.digest.copy() if seen.digest else None
+        if digest is not None:
+            digest.update(sealed.data)
         snapshot = Snapshot(state, head, sealed.position.transition)
-        self._journal._seen = Seen(snapshot, sealed.position, digest, *stats, durable=True)
+        after = Seen(snapshot, sealed.position, digest, *stats, durable=True)
+        self._journal._seen = evolve(after, index=files.leave(after, seen.index, sealed.records))
         return snapshot
 
     def lift_read_only(self) -> bool:
@@ -306,6 +309,10 @@ class Writer(Generic[S]):
                     f"When the disk is sound again, remove {MARK} from its folder.",
                     code="read_only",
                 )
+            recalled = self._files.recall() if self._hold is not None else None
+            if recalled is not None:
+                self._journal._seen = recalled
+                return recalled
             examined = _sound(name, self._files.examine(seen))
         if self._hold is None:
             return examined.seen

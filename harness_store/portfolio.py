@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from harness_core.adoption import outlined
-from harness_core.case import Artifact, Case, document, summary_of
+from harness_core.case import Artifact, Case, document, summary
 from harness_core.commands import List
 from harness_core.errors import Damaged, HarnessError, Unavailable
 from harness_core.replay import Findings, report
@@ -318,7 +318,7 @@ class Portfolio:
         """The entry of a case in a list, made once for each of its states: an unchanged case is the same object."""
         known = self._summaries.get(case.case_id)
         if known is None or known[0] is not case:
-            known = self._summaries[case.case_id] = case, summary_of(document(case))
+            known = self._summaries[case.case_id] = case, summary(case)
         return known[1]
 
 

@@ -19,7 +19,7 @@ from harness_core import bindings as rules
 from harness_core.answers import presented
 from harness_core.arguments import parse
 from harness_core.bindings import Binding
-from harness_core.case import Case, document, summary_of
+from harness_core.case import Case, document, summary
 from harness_core.cleaning import cleaned
 from harness_core.commands import (
     AutoResume,
@@ -216,7 +216,7 @@ class Memory:
         return lesson_of(self.cases[case_id]) if case_id in self.cases else None
 
     def _list(self, request: List) -> Answer:
-        entries = [summary_of(document(case)) for case in self.cases.values()]
+        entries = [summary(case) for case in self.cases.values()]
         wanted, owner = request.status_filter, (request.session_id_filter or "").strip()
         found = [e for e in entries if wanted in (None, e["status"]) and (not owner or owner in e["session_ids"])]
         found.sort(key=lambda entry: entry["updated_at"], reverse=True)

@@ -6,7 +6,7 @@ import json
 
 from hypothesis import given
 
-from harness_core.case import document, summary_of
+from harness_core.case import document, summary
 from harness_core.evolution import fold
 from harness_core.testing import timelines
 from tests.core.desk import Desk, claim
@@ -50,8 +50,8 @@ def test_a_summary_is_the_decision_or_the_question() -> None:
     desk = Desk()
     desk.open(top_unknown="whether\n it  holds")
     desk.open("c2", "s2", decision="ship\tit")
-    assert summary_of(document(desk.c1))["summary"] == "whether it holds"
-    assert summary_of(document(desk.cases["c2"]))["summary"] == "ship it"
+    assert summary(desk.c1)["summary"] == "whether it holds"
+    assert summary(desk.cases["c2"])["summary"] == "ship it"
 
 
 def test_a_summary_has_ten_members() -> None:
@@ -59,7 +59,7 @@ def test_a_summary_has_ten_members() -> None:
     desk = Desk()
     desk.open(mechanisms=[claim("M1")])
     desk.commit()
-    assert summary_of(document(desk.c1)) == {
+    assert summary(desk.c1) == {
         "case_id": "c1",
         "status": "active",
         "created_at": desk.c1.created_at,
@@ -73,7 +73,7 @@ def test_a_summary_has_ten_members() -> None:
     }
     desk.act()
     desk.compare(disposition="mismatch", material=True, affected_claim_ids=["M1"])
-    entry = summary_of(document(desk.c1))
+    entry = summary(desk.c1)
     assert (entry["pending_probe_status"], entry["epistemically_stale"]) == (None, True)
 
 

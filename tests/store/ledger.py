@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,30 @@ class Ledger(Codec[Texts]):
 
     def matches(self, state: Texts, block: Mapping[str, Any]) -> bool:
         return block.get("texts") == list(state)
+
+    def card(self, state: Texts) -> dict[str, Any]:
+        return {"count": len(state)}
+
+    def rest(self, state: Texts) -> dict[str, Any]:
+        return {"count": len(state)}
+
+    def lines(self, state: Texts, records: Sequence[Mapping[str, Any]] | None) -> bytes:
+        told = state if records is None else tuple(str(record["payload"]["text"]) for record in records)
+        return "".join(f"{json.dumps(text)}\n" for text in told).encode("ascii")
+
+    def recall(self, block: Mapping[str, Any], rest: Mapping[str, Any], lines: bytes) -> Texts:
+        # Of the lines alone, so that a test which compares texts sees a line that is lost or stale.
+        found = tuple(str(json.loads(line)) for line in lines.splitlines())
+        if len(found) != rest["count"]:
+            raise ValueError("not all lines are there")
+        return found
+
+
+class Thorough(Ledger):
+    """One that goes by the records alone, whatever was left beside them."""
+
+    def recall(self, block: Mapping[str, Any], rest: Mapping[str, Any], lines: bytes) -> Texts:
+        raise ValueError("the records say it better")
 
 
 def entries(after: int, *texts: str) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from harness_store.disk import PosixDisk, make_folder, write_durably
 from harness_store.heads import Head, render_block
 from harness_store.journal import Journal, Snapshot
 from harness_store.records import Position
-from tests.store.ledger import Ledger, Texts, entries
+from tests.store.ledger import Ledger, Texts, Thorough, entries
 from tests.store.simulator import Failure, Killed, SimulatedDisk, Volume
 from tests.store.test_crashes import CASE, fresh, journal_on, write
 from tests.store.test_records import LEGACY, _line
@@ -69,7 +69,8 @@ def test_a_transition_costs_the_same_however_long_the_timeline_is() -> None:
         write(journal, ("one more", f"number {number}"))
         assert disk.bytes_read == 0
         assert ledger.folded == 2
-        assert kinds(disk.trace) == ["write", "sync", "create", "write", "sync", "replace", "sync_folder"]
+        receipt = ["write", "write"]
+        assert kinds(disk.trace) == ["write", "sync", "create", "write", "sync", "replace", "sync_folder", *receipt]
     assert journal.read().count == 401
 
 
@@ -101,8 +102,8 @@ def test_a_reader_reads_what_was_added_and_no_more() -> None:
 
 
 def test_a_writer_after_somebody_elses_write_folds_only_what_is_new() -> None:
-    """What another process added is verified with everything before it, but not folded from the start."""
-    volume, ledger = fresh(), Ledger()
+    """Without a receipt, what another process added is verified with all before it, but not folded from the start."""
+    volume, ledger = fresh(), Thorough()
     mine, other = Journal(SimulatedDisk(volume), CASE, ledger), journal_on(SimulatedDisk(volume))
     write(mine, ("a", "b", "c"))
     write(other, ("d",))
@@ -177,7 +178,7 @@ def test_a_reader_looks_again_before_it_says_damage() -> None:
     disk = WatchedDisk(volume, meanwhile=[runs_away])
     assert Journal(disk, CASE, Ledger()).verify().findings == ()
     disk.meanwhile = [runs_away, runs_away]
-    assert Journal(disk, CASE, Ledger()).read().count == 10
+    assert Journal(disk, CASE, Thorough()).read().count == 10
     assert disk.meanwhile == []
 
 
@@ -264,7 +265,7 @@ def test_two_writers_exclude_each_other() -> None:
     assert caught.value.code == "locked"
 
 
-class Wrong(Ledger):
+class Wrong(Thorough):
     """A codec with a fault: what it projects names another head, or it does not fold."""
 
     def __init__(self, fault: str) -> None:
