@@ -54,8 +54,6 @@ def _items_changed(old: Any, new: Any) -> dict[str, Any] | None:
     if not before or not after:
         return None
     kept = [name for name in before if name in after]
-    if kept != [name for name in after if name in before]:
-        return None
     if [*kept, *(name for name in after if name not in before)] != list(after):
         return None
     return {

@@ -123,8 +123,10 @@ def _case_id(value: Any, _: Any) -> str:
 
 def is_case_id(text: str) -> bool:
     """Whether the text may name a case, and thereby a folder."""
-    allowed = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-    return 1 <= len(text) <= 64 and text[0] != "-" and allowed.issuperset(text)
+    return 1 <= len(text) <= 64 and text[0] != "-" and _CASE_ID.issuperset(text)
+
+
+_CASE_ID = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 def _event_id(value: Any, _: Any) -> str:
@@ -387,12 +389,11 @@ def faults_of(error: BaseException, kind: Any, path: str = "") -> list[Fault]:
 
 
 def _extended(path: str, error: BaseException) -> str:
-    for note in getattr(error, "__notes__", ()):
-        if isinstance(note, AttributeValidationNote):
-            return f"{path}.{note.name}" if path else note.name
-        if isinstance(note, IterableValidationNote):
-            return f"{path}[{note.index}]"
-    return path
+    """The path, and the step from there that cattrs noted on the error; none where the object itself is at fault."""
+    notes = getattr(error, "__notes__", ())
+    names = [f".{note.name}" for note in notes if isinstance(note, AttributeValidationNote)]
+    numbers = [f"[{note.index}]" for note in notes if isinstance(note, IterableValidationNote)]
+    return "".join([path, *names, *numbers]).removeprefix(".")
 
 
 def _unknown(path: str, name: str, cls: Any) -> Fault:

@@ -45,7 +45,7 @@ from harness_core.testing.spoils import (
     unsound_recordings,
     unsound_revisions,
 )
-from harness_core.testing.values import Known
+from harness_core.testing.values import Known, claims
 from harness_core.vocabulary import (
     Boundary,
     CaseStatus,
@@ -54,6 +54,7 @@ from harness_core.vocabulary import (
     ProbeStatus,
     Provenance,
     ResultStatus,
+    Section,
 )
 
 SENT = Commitment(sha256="0" * 64)
@@ -174,6 +175,21 @@ def test_what_lacks_its_ground_is_refused(events: tuple[Event, ...], data: st.Da
     tool = next(tool for tool, operations in REQUESTS.items() if call["operation"] in operations)
     with pytest.raises(Refused):
         decide(case, completed(tool, call), Moment(at="2031-01-01T00:00:00+00:00", session_id="s1", seq=99))
+
+
+@given(in_any_state, st.data())
+def test_claims_on_what_may_be_cited_are_taken(events: tuple[Event, ...], data: st.DataObject) -> None:
+    """Claims that cite any evidence of their case, of the one class that they declare, are taken and cite just that."""
+    case = fold(events)
+    assert case is not None
+    free = attrs.evolve(case, status=CaseStatus.ACTIVE, pending_probe=None, staleness=None, closure=None)
+    sent = data.draw(claims(Known.of(free), ("X1", "X2"), cited=True))
+    empty: dict[str, Any] = {str(array): [] for array in (*Section, "current_plan")}
+    call = {"operation": "revise", "reason": "r", "updates": {**empty, "mechanisms": sent}}
+    for event in decide(free, completed(MODEL_TOOL, call), Moment(at="2031-01-01", session_id=free.session_id, seq=99)):
+        free = evolve(free, event)
+    cited = [tuple(dict.fromkeys(claim.get("evidence_event_ids", ()))) for claim in sent]
+    assert [claim.evidence_event_ids for claim in free.model.mechanisms] == cited
 
 
 @given(in_any_state, st.data())

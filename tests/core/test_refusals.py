@@ -5,6 +5,7 @@ The faults are made from the request classes, so a new field is covered the day 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -197,6 +198,29 @@ def test_arguments_are_an_object(value: Any) -> None:
     answer = Desk().tool(MODEL_TOOL, value, "s1")
     assert answer["code"] == "invalid_arguments"
     assert "operation" in answer["fields"][0]["send"]
+
+
+def test_there_are_two_tools() -> None:
+    """A call of any other tool is refused with the names of those there are."""
+    answer = Desk().tool("epistemic_mode", {"operation": "list"}, "s1")
+    assert answer["code"] == "no_tool"
+    assert answer["fields"][0]["send"] == "epistemic_model or epistemic_probe"
+
+
+BOTTOMLESS: Any = functools.reduce(lambda deep, _: [deep], range(100_000), 1)
+
+
+@pytest.mark.parametrize("value", [{("a",): 1}, 10**5000, BOTTOMLESS], ids=["key", "digits", "nesting"])
+def test_arguments_are_what_json_can_say(value: Any) -> None:
+    """What an embedder hands over and no JSON text could hold is refused before anything of it is looked at."""
+    answer = Desk().tool(MODEL_TOOL, {"operation": "open", "case_id": "c1", "top_unknown": value}, "s1")
+    assert answer["code"] == "invalid_arguments"
+    assert [f["path"] for f in answer["fields"]] == ["arguments"]
+
+
+def test_a_number_is_exact() -> None:
+    """A whole number that JSON readers would round is refused where it stands."""
+    assert Desk().refused("show", case_id="c1", as_of=2**53 + 1).paths == ["as_of"]
 
 
 @pytest.mark.parametrize("tool", sorted(REQUESTS))

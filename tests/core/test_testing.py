@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from harness_core.errors import Refused
@@ -28,9 +29,10 @@ from harness_core.testing import (
     tool_arguments,
 )
 from harness_core.testing.memory import MemoryExecution
+from harness_core.testing.spoils import unsound_comparisons
 from harness_core.testing.values import SECRET
 from harness_core.wire import canonical_json
-from tests.core.desk import Desk
+from tests.core.desk import PROBE_TOOL, Desk, claim
 
 
 def settings_of(examples: int) -> settings:
@@ -184,6 +186,24 @@ def test_a_right_adapter_passes() -> None:
         run_state_machine_as_test(machine, settings=settings_of(15))
 
 
+class Terse(Memory):
+    """Answers what changes a case with a receipt alone."""
+
+    def tool(self, name: str, arguments: Mapping[str, Any], session_id: str) -> Mapping[str, Any]:
+        answer = super().tool(name, arguments, session_id)
+        return {"event": answer["event"]} if "event" in answer else answer
+
+
+def test_an_answer_may_be_a_receipt() -> None:
+    """An adapter whose answers do not show the whole case passes too: it is read from the Timeline."""
+
+    class Machine(CaseMachine):
+        def make_adapter(self) -> Terse:
+            return Terse()
+
+    run_state_machine_as_test(Machine, settings=settings_of(5))
+
+
 class ToolsInMemory:
     """What ``Tools`` needs of a harness, on top of the harness in memory."""
 
@@ -242,6 +262,24 @@ def test_timelines_are_events(events: tuple[Event, ...]) -> None:
     """A timeline is the events of one case, c1, from the first on."""
     assert events[0].event_id == "E000001"
     assert [event.payload.case_id for event in events if event.type == "case_opened"] == ["c1"]
+
+
+@pytest.mark.parametrize("domain", ["external_source", "system_state", "user_intent"])
+@pytest.mark.parametrize("bound", [{}, {"claim_id": "M1"}])
+@pytest.mark.parametrize("args", [{"path": "a.txt"}, {"path": "b.txt"}])
+@given(data=st.data())
+def test_a_spoilt_comparison_is_one(
+    domain: str, bound: dict[str, str], args: dict[str, str], data: st.DataObject
+) -> None:
+    """Whatever was predicted and however it was looked at, a comparison that is spoilt in any way is refused."""
+    desk = Desk()
+    desk.open(mechanisms=[claim("M1")])
+    desk.commit(authority_domain=domain, **bound)
+    desk.act(args=args)
+    probe = desk.c1.pending_probe
+    assert probe is not None
+    call = data.draw(unsound_comparisons(desk.c1, probe))
+    assert "error" in desk.tool(PROBE_TOOL, call, "s1"), call
 
 
 @given(texts(), tool_arguments(), models(Known({}, {})))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_core.calibration import weakest
+from harness_core.replay import audit
 from harness_core.transfer import lesson_of
 from harness_core.vocabulary import Calibration
 from tests.core.desk import SOURCE, TESTIMONY, Desk, claim, grounded
@@ -88,7 +89,8 @@ def test_a_pattern_needs_two_closed_cases() -> None:
 
 @given(st.lists(st.sampled_from(("c1", "c2", "c3")), min_size=1, max_size=4))
 def test_a_pattern_is_repeated(cited: list[str]) -> None:
-    """A repeated pattern is taken exactly where at least two distinct cases with that lesson are cited."""
+    """A repeated pattern is taken exactly where at least two distinct cases with that lesson are cited; then the audit
+    finds nothing wrong with it."""
     desk = Desk()
     for case_id in ("c1", "c2", "c3"):
         desk.open(case_id)
@@ -97,6 +99,7 @@ def test_a_pattern_is_repeated(cited: list[str]) -> None:
     transfer = {"decision": "repeated_pattern", **LESSON, "evidence_case_ids": cited}
     answer = desk.ask("close", outcome="stopped", summary="s", transfer=transfer)
     assert ("error" not in answer) == (len(set(cited)) > 1)
+    assert audit(desk.events["c4"])[1] == ()
 
 
 @pytest.mark.parametrize("other", [{"lesson": "look elsewhere"}, {"scope": "fast pages"}])
