@@ -14,7 +14,7 @@ from harness_core.testing.faults import Breakage, breakages, broken, broken_argu
 from harness_core.testing.machine import CaseMachine, SessionMachine
 from harness_core.testing.memory import Memory
 from harness_core.testing.requests import sound_arguments
-from harness_core.testing.sessions import Action, Call, play, sessions, timelines
+from harness_core.testing.sessions import Action, Call, play, sessions, timelines, unfinished
 from harness_core.testing.values import Known, claims, evidence, models, plans, texts, tool_arguments
 
 __all__ = [
@@ -43,4 +43,5 @@ __all__ = [
     "texts",
     "timelines",
     "tool_arguments",
+    "unfinished",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -71,24 +72,15 @@ def _nothing(execution: Execution) -> None:
     """What an adapter does that cannot play the death of a process."""
 
 
-def _never(case: Case) -> bool:
-    return False
-
-
 @st.composite
-def sessions(
-    draw: st.DrawFn, *, case_id: str = "c1", longest: int = 14, until: Callable[[Case], object] = _never
-) -> Script:
-    """A session with one case: opened, worked on in up to ``longest`` steps that mostly fit, and perhaps closed.
-
-    It ends where ``until`` is true of the case.
-    """
+def sessions(draw: st.DrawFn, *, case_id: str = "c1", longest: int = 14) -> Script:
+    """A session with one case: opened, worked on in up to ``longest`` steps that mostly fit, and perhaps closed."""
     memory = Memory()
     script: list[Call | Action] = [Call(MODEL_TOOL, draw(openings(case_id)))]
     play(script, memory)
     for _ in range(draw(st.integers(0, longest))):
         case = memory.cases[case_id]
-        if case.status is not CaseStatus.ACTIVE or until(case):
+        if case.status is not CaseStatus.ACTIVE:
             break
         part = draw(_next(case))
         script.append(part)
@@ -96,7 +88,7 @@ def sessions(
     return tuple(script)
 
 
-def timelines(*, longest: int = 14, until: Callable[[Case], object] = _never) -> st.SearchStrategy[tuple[Event, ...]]:
+def timelines(*, longest: int = 14) -> st.SearchStrategy[tuple[Event, ...]]:
     """The events of one case that such a session left."""
 
     def events(script: Script) -> tuple[Event, ...]:
@@ -104,16 +96,60 @@ def timelines(*, longest: int = 14, until: Callable[[Case], object] = _never) ->
         play(script, memory)
         return tuple(memory.events["c1"])
 
-    return sessions(longest=longest, until=until).map(events)
+    return sessions(longest=longest).map(events)
+
+
+@st.composite
+def unfinished(draw: st.DrawFn) -> tuple[Event, ...]:
+    """The events of a case, c1, that was left in the middle of a look: committed, cut off, observed, or found to be
+    wrong and not yet answered by a revision; or before any look."""
+    memory = Memory()
+    play([Call(MODEL_TOOL, draw(openings("c1")))], memory)
+    if draw(st.booleans()):
+        play([Call(MODEL_TOOL, draw(recordings()))], memory)
+    for step in draw(st.sampled_from(_STAGES)):
+        play([draw(step(memory.cases["c1"]))], memory)
+    return tuple(memory.events["c1"])
+
+
+_NO = st.just(False)
+
+
+def _commit(case: Case) -> st.SearchStrategy[Call | Action]:
+    return _call(PROBE_TOOL, commits(Known.of(case)))
+
+
+def _look(case: Case, cut_off: st.SearchStrategy[bool] = _NO) -> st.SearchStrategy[Call | Action]:
+    probe = case.pending_probe
+    assert probe is not None, "there is no committed action"
+    shown = st.sampled_from((None, None, *RESULTS))
+    args = st.one_of(st.just(probe.tool_args), st.just(probe.tool_args), tool_arguments())
+    return st.builds(Action, st.just(probe.tool_name), args, st.sampled_from(RESULTS), shown, cut_off)
+
+
+def _contradict(case: Case) -> st.SearchStrategy[Call | Action]:
+    """A comparison that makes something stale, where there is something."""
+    probe, items = case.pending_probe, case.model.item_ids()
+    assert probe is not None, "there is nothing to compare"
+    told: Arguments = {"disposition": "mismatch", "material": bool(items)}
+    named = {} if probe.claim_id is not None else {"affected_claim_ids": list(items[:1])}
+    return _call(PROBE_TOOL, comparisons(case, probe).map(lambda call: {**named, **call, **told}))
+
+
+_STAGES: Sequence[Sequence[Callable[[Case], st.SearchStrategy[Call | Action]]]] = (
+    (),
+    (_commit,),
+    (_commit, partial(_look, cut_off=st.just(True))),
+    (_commit, _look),
+    (_commit, _look, _contradict),
+    (_commit, _look, _contradict),
+)
 
 
 def _next(case: Case) -> st.SearchStrategy[Call | Action]:
     probe = case.pending_probe
     if probe is not None and probe.status is ProbeStatus.COMMITTED:
-        shown = st.sampled_from((None, None, *RESULTS))
-        args = st.one_of(st.just(probe.tool_args), st.just(probe.tool_args), tool_arguments())
-        dying = st.sampled_from((False, False, False, False, True))
-        looking = st.builds(Action, st.just(probe.tool_name), args, st.sampled_from(RESULTS), shown, dying)
+        looking = _look(case, st.sampled_from((False, False, False, False, True)))
         return st.one_of(looking, looking, looking, _call(PROBE_TOOL, reasoned("discard")))
     if probe is not None and probe.status is ProbeStatus.EXECUTING:
         return _call(PROBE_TOOL, reasoned("recover"))
@@ -123,7 +159,7 @@ def _next(case: Case) -> st.SearchStrategy[Call | Action]:
     if case.stale:
         return st.one_of(_call(MODEL_TOOL, repairs(case)), _call(MODEL_TOOL, recordings()))
     known = Known.of(case)
-    committed = _call(PROBE_TOOL, commits(known))
+    committed = _commit(case)
     revised = _call(MODEL_TOOL, revisions(known))
     closed = _call(MODEL_TOOL, closures(case))
     return st.one_of(committed, committed, revised, revised, _call(MODEL_TOOL, recordings()), closed)

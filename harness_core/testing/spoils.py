@@ -19,6 +19,9 @@ from harness_core.testing.requests import closures, commits, comparisons, reason
 from harness_core.testing.values import Arguments, Known, evidence, sentences
 from harness_core.vocabulary import AuthorityDomain, Disposition, ProbeStatus, ResultStatus, Section
 
+_ARRAYS = (*(section.value for section in Section), "current_plan")
+_NOTHING_LEFT: Arguments = {array: [] for array in _ARRAYS}
+
 
 @st.composite
 def unsound_beliefs(draw: st.DrawFn, known: Known) -> Arguments:
@@ -50,34 +53,33 @@ def unsound_beliefs(draw: st.DrawFn, known: Known) -> Arguments:
                 ]
             }
         )
-    empty: Arguments = {str(array): [] for array in (*Section, "current_plan")}
-    return empty | draw(st.sampled_from(wrong))
+    return _NOTHING_LEFT | draw(st.sampled_from(wrong))
 
 
 @st.composite
 def unsound_revisions(draw: st.DrawFn, case: Case) -> Arguments:
-    """``revise`` to beliefs that are not sound, or that answers an event that is not there."""
+    """``revise`` to beliefs that are not sound or that are held already, or that answers an event that is not there."""
     call: Arguments = {"operation": "revise", "reason": draw(sentences())}
     stale = [] if case.staleness is None else [case.staleness.mismatch_event_id]
     if case.staleness is not None and draw(st.integers(0, 2)):
-        unaddressed = {**call, "updates": {str(array): [] for array in (*Section, "current_plan")}}
+        unaddressed = {**call, "updates": _NOTHING_LEFT}
         pretended = [{**call, "updates": told, "addresses_event_ids": stale} for told in _pretences(case)]
         return draw(st.sampled_from([unaddressed, *pretended]))
     if draw(st.integers(0, 4)):
-        return {**call, "updates": draw(unsound_beliefs(Known.of(case))), "addresses_event_ids": stale}
+        held = {name: Known.of(case).model[name] for name in ("top_unknown", "decision", *_ARRAYS)}
+        changed = draw(st.one_of(*[unsound_beliefs(Known.of(case))] * 4, st.just(held)))
+        return {**call, "updates": changed, "addresses_event_ids": stale}
     gone = draw(st.sampled_from((event_id(case.event_count + 1), "E1", "E0000001", "I1")))
-    empty: Arguments = {str(array): [] for array in (*Section, "current_plan")}
-    return {**call, "updates": {**empty, "decision": "another"}, "addresses_event_ids": [*stale, gone]}
+    return {**call, "updates": {**_NOTHING_LEFT, "decision": "another"}, "addresses_event_ids": [*stale, gone]}
 
 
 def _pretences(case: Case) -> list[Arguments]:
     """Changes that leave every stale item in substance as it is."""
     model = Known.of(case).model
-    arrays = [*(section.value for section in Section), "current_plan"]
     respelled = [
         {
             array: [{k: spell(v) if k in ("text", "action") else v for k, v in item.items()} for item in model[array]]
-            for array in arrays
+            for array in _ARRAYS
         }
         for spell in (str.lower, " {}  ".format, "{}.".format)
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -35,7 +34,7 @@ from harness_core.events import DISPOSITIONS, Event
 from harness_core.evolution import evolve, fold
 from harness_core.invariants import Step, check_state, check_step
 from harness_core.probes import Commitment, Correlation
-from harness_core.testing import sound_arguments, timelines
+from harness_core.testing import sound_arguments, timelines, unfinished
 from harness_core.testing.memory import stored
 from harness_core.testing.spoils import (
     out_of_turn,
@@ -155,15 +154,7 @@ def unsound(case: Case) -> st.SearchStrategy[dict[str, Any]]:
     return st.one_of(revised, revised, unsound_commits(known), unsound_recordings(), unsound_closures(case))
 
 
-STATES: Sequence[Callable[[Case], object]] = [
-    lambda case: case.pending_probe and case.pending_probe.status is ProbeStatus.COMMITTED,
-    lambda case: case.pending_probe and case.pending_probe.status is ProbeStatus.EXECUTING,
-    lambda case: case.pending_probe and case.pending_probe.status is ProbeStatus.OBSERVED,
-    lambda case: case.pending_probe and case.pending_probe.claim_id and case.pending_probe.observation_event_id,
-    lambda case: case.stale,
-    lambda case: False,
-]
-in_any_state = st.sampled_from(STATES).flatmap(lambda state: timelines(until=state))
+in_any_state = st.one_of(unfinished(), unfinished(), timelines(longest=6))
 
 
 @given(in_any_state, st.data())
