@@ -63,6 +63,11 @@ class Stat:
         """Device and inode: the same file, whatever it holds by now."""
         return self.device, self.inode
 
+    @property
+    def stamp(self) -> Stamp:
+        """The numbers alone, as ``Disk.stamp`` gives them."""
+        return self.device, self.inode, self.size, self.mtime_ns, self.ctime_ns
+
 
 Stamp = tuple[int, int, int, int, int]
 """Device, inode, size, modification and change time: a ``Stat`` as bare numbers."""
@@ -218,7 +223,7 @@ class PosixDisk:
         return _stat_of(os.fstat(fd))
 
     def listdir(self, path: Path) -> tuple[str, ...]:
-        return tuple(sorted(entry.name for entry in path.iterdir()))
+        return tuple(sorted(os.listdir(path)))  # noqa: PTH208  # names, without a path made of each
 
     def try_lock(self, fd: int, *, shared: bool = False) -> bool:
         try:

@@ -81,6 +81,13 @@ class Journal(Generic[S]):
                     self._seen = seen
             return current if as_of is None or as_of == current.count else self._earlier(as_of, current)
 
+    def card(self) -> tuple[Mapping[str, Any] | None, bool]:
+        """The codec's card of the acknowledged state (``None`` without one), and whether it holds while log and
+        ``case.md`` look the same.  Raises as ``read``."""
+        snapshot, seen = self.read(), self._seen
+        card = None if snapshot.state is None else self._files.codec.card(snapshot.state)
+        return card, seen is not None and not seen.position.legacy
+
     def verify(self) -> Report[S]:
         """Check the whole case from the first byte, whatever this process remembers of it; changes nothing.
 

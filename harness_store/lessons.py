@@ -14,6 +14,7 @@ from harness_core.transfer import lesson_of
 
 from .disk import Stat
 from .portfolio import Portfolio
+from .sessions_file import Signature
 
 MOST_LESSONS = 3
 """Lessons that are retrieved by themselves."""
@@ -24,8 +25,7 @@ class Lessons:
 
     def __init__(self, cases: Portfolio) -> None:
         self._cases = cases
-        self._words: dict[str, tuple[Case, frozenset[str]]] = {}
-        self._sources: dict[str, tuple[Sequence[Stat | None], Lesson]] = {}  # as they were when last verified
+        self._vouched: dict[str, tuple[Sequence[Stat | None], Case, Lesson]] = {}  # as they were when last verified
 
     def imported(self, case_ids: Sequence[str]) -> tuple[Lesson, ...]:
         """The lessons of explicitly named cases: all of them, or ``Refused`` with what is wrong with each."""
@@ -43,6 +43,10 @@ class Lessons:
 
     def source(self, case_id: str) -> Lesson | str:
         """The lesson of a closed case whose whole record holds, or why there is none to be had."""
+        found = self._verified(case_id)
+        return found if isinstance(found, str) else found[1]
+
+    def _verified(self, case_id: str) -> tuple[Case, Lesson] | str:
         try:
             view = self._cases.view(case_id)
         except Refused:
@@ -56,44 +60,40 @@ class Lessons:
             return f"is not replay-valid: {view.replay['reason']}"
         if view.case.closure is None:
             return "is not closed"
-        return lesson_of(view.case) or "was closed without a lesson"
+        lesson = lesson_of(view.case)
+        return (view.case, lesson) if lesson else "was closed without a lesson"
 
-    def related(self, model: Model, skip: str) -> tuple[Lesson, ...]:
-        """At most three lessons of closed, replay-valid cases that are lexically near to a new model."""
+    def related(self, model: Model, skip: str, now: Signature) -> tuple[Lesson, ...]:
+        """At most three lessons of closed, replay-valid cases that are lexically near to a new model.
+
+        ``now``: the bindings as they are, under the store's lock.
+        """
         texts = (model.top_unknown, model.decision, *(claim.text for _, claim in model.claims()))
-        others = {case.case_id: case for case in self._cases.readable() if case.case_id != skip}
-        taught = [(case_id, words) for case_id, case in others.items() if (words := self._words_of(case))]
+        words = tokens("\n".join(texts))
+        taught = [(k, theirs) for k, theirs in self._cases.catalogue.near(words, now).items() if k != skip]
         chosen: list[Lesson] = []
-        for case_id, relevance in select("\n".join(texts), taught, limit=len(taught)):
-            sound = self._vouched(others[case_id])
-            if isinstance(sound, Lesson):
+        for case_id, relevance in select(words, taught, limit=len(taught)):
+            sound = self._sound(case_id)
+            if sound is not None:
                 chosen.append(evolve(sound, relevance=relevance))
             if len(chosen) == MOST_LESSONS:
                 break
         return tuple(chosen)
 
-    def _words_of(self, case: Case) -> frozenset[str]:
-        """The words of a case's lesson, none without one; a case that did not change is the same object as before."""
-        known = self._words.get(case.case_id)
-        if known is None or known[0] is not case:
-            lesson = lesson_of(case)
-            words = tokens(f"{lesson.lesson}\n{lesson.scope}") if lesson else frozenset[str]()
-            known = self._words[case.case_id] = case, words
-        return known[1]
-
-    def _vouched(self, case: Case) -> Lesson | str:
-        """As ``source``, verified once for every change of the case's files."""
+    def _sound(self, case_id: str) -> Lesson | None:
+        """The lesson, if its source holds; verified once for every change of the source's files."""
         try:
-            stamp = self._cases.journal(case.case_id).stamp()
-        except Unavailable as error:
-            return f"cannot be looked at: {error}"
-        before = self._sources.get(case.case_id)
-        if before is not None and before[0] == stamp and not self._touched(case):
-            return before[1]
-        found = self.source(case.case_id)
-        if isinstance(found, Lesson):
-            self._sources[case.case_id] = stamp, found  # taken before the look, so that a change during it counts
-        return found
+            stamp = self._cases.journal(case_id).stamp()
+        except Unavailable:
+            return None
+        known = self._vouched.get(case_id)
+        if known is not None and known[0] == stamp and not self._touched(known[1]):
+            return known[2]
+        found = self._verified(case_id)
+        if isinstance(found, str):
+            return None
+        self._vouched[case_id] = stamp, *found  # taken before the look, so that a change during it counts
+        return found[1]
 
     def _touched(self, case: Case) -> bool:
         """Whether an artifact of the case does not look as it did when its content was found right."""

@@ -12,22 +12,22 @@ from typing import Any
 from attrs import frozen
 
 from harness_core.adoption import outlined
-from harness_core.case import Artifact, Case, document, summary
+from harness_core.case import Artifact, Case, document
 from harness_core.commands import List
-from harness_core.errors import Damaged, HarnessError, Unavailable
+from harness_core.errors import Damaged, Unavailable
 from harness_core.replay import Findings, report
 from harness_core.structuring import is_case_id
 from harness_core.vocabulary import ProbeStatus
 
 from . import artifacts
 from .case_files import PROJECTION
+from .catalogue import Catalogue
 from .codec import Audited, CaseCodec
 from .disk import Disk, Stat, make_folder, read_file, reporting, write_undurably
 from .export import export
 from .heads import Block, read_block
 from .journal import Journal, Report
 from .layout import Layout, no_case
-from .logs import log
 from .projection import render
 
 EXPORT_WAIT = 10.0
@@ -51,7 +51,7 @@ class Portfolio:
         self._layout = layout
         self._journals: dict[str, Journal[Audited]] = {}
         self._checked: dict[Path, Stat] = {}  # artifacts as they were when their content was last found right
-        self._summaries: dict[str, tuple[Case, Mapping[str, Any]]] = {}
+        self.catalogue = Catalogue(disk, layout, self.journal)
 
     def journal(self, case_id: str) -> Journal[Audited]:
         """The journal of a case, which need not exist yet."""
@@ -88,17 +88,6 @@ class Portfolio:
         """
         for case_id in self.ids():
             case = self._believable(case_id)
-            if case is not None:
-                yield case
-
-    def readable(self) -> Iterator[Case]:
-        """As ``every``, less what cannot be read now."""
-        for case_id in self.ids():
-            try:
-                case = self._believable(case_id)
-            except Unavailable as error:
-                log.warning("case_unreadable", case=case_id, error=str(error))
-                continue
             if case is not None:
                 yield case
 
@@ -291,16 +280,9 @@ class Portfolio:
 
     def listing(self, request: List) -> dict[str, Any]:
         """The ``list`` answer, less ``runtime``: newest update first, damaged cases by id under ``case_errors``."""
-        entries, errors = [], {}
-        for case_id in self.ids():
-            try:
-                state = self.journal(case_id).read().state
-            except HarnessError as error:
-                errors[case_id] = str(error)
-                continue
-            if state is not None:
-                entries.append(self._summary(state.case))
-        chosen = [entry for entry in entries if _matches(entry, request)]
+        found = list(self.catalogue.look())
+        errors = {case_id: entry.error for case_id, entry in found if entry.error}
+        chosen = [entry.card.summary for _, entry in found if entry.card and _matches(entry.card.summary, request)]
         chosen.sort(key=lambda entry: (entry["updated_at"], entry["case_id"]), reverse=True)
         return {
             "returned": len(chosen[: request.limit]),
@@ -313,13 +295,6 @@ class Portfolio:
             "cases": [{**entry, "session_ids": [*entry["session_ids"]]} for entry in chosen[: request.limit]],
             "case_errors": errors,
         }
-
-    def _summary(self, case: Case) -> Mapping[str, Any]:
-        """The entry of a case in a list, made once for each of its states: an unchanged case is the same object."""
-        known = self._summaries.get(case.case_id)
-        if known is None or known[0] is not case:
-            known = self._summaries[case.case_id] = case, summary(case)
-        return known[1]
 
 
 def _matches(entry: Mapping[str, Any], request: List) -> bool:

@@ -58,13 +58,12 @@ class Receipts:
 
     def __init__(self, disk: Disk, folder: Path) -> None:
         self._disk = disk
-        self._receipt = folder / RECEIPT
-        self._index = folder / INDEX
+        self._folder = folder
 
     def read(self) -> Receipt | None:
         """The receipt, whatever it is worth by now; ``None`` where there is none that holds."""
         try:
-            with opened(self._disk, self._receipt) as fd:
+            with opened(self._disk, self._folder / RECEIPT) as fd:
                 data = self._disk.read(fd, self._disk.fstat(fd).size, 0)
         except OSError:  # missing, a link, a folder: nothing to go by
             return None
@@ -94,21 +93,21 @@ class Receipts:
                 "card": receipt.card,
             }
         )
-        with opened(self._disk, self._receipt, create=True) as fd:
+        with opened(self._disk, self._folder / RECEIPT, create=True) as fd:
             self._disk.write(fd, line, 0)
 
     def lines(self, index: Index) -> bytes | None:
         """The lines of ``.index`` as far as ``index`` says; ``None`` where they are not those."""
-        found = read_file(self._disk, self._index)
+        found = read_file(self._disk, self._folder / INDEX)
         data = found[0][: index.end] if found else b""
         return data if Index().after(data) == index else None
 
     def add(self, index: Index | None, data: bytes) -> Index:
         """Put lines after those of ``index``; without one, in the place of whatever is there.  Under the lock."""
         if index is None:
-            write_undurably(self._disk, self._index, data)
+            write_undurably(self._disk, self._folder / INDEX, data)
             return Index().after(data)
         if data:
-            with opened(self._disk, self._index, create=True) as fd:
+            with opened(self._disk, self._folder / INDEX, create=True) as fd:
                 self._disk.write(fd, data, index.end)
         return index.after(data)

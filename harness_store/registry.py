@@ -42,6 +42,11 @@ class Held:
     _registry: Registry
     _loaded: Loaded
 
+    @property
+    def signature(self) -> Signature:
+        """How the bindings look that these are."""
+        return self._loaded.signature
+
     def intend(self, moved: Mapping[str, Binding], case_id: str, sessions: tuple[str, ...], base: Head) -> Change:
         """Say durably which sessions are about to have what, before the case's log is written.
 
@@ -70,9 +75,9 @@ class Change:
     _content: Content
     _registry: Registry
 
-    def make(self) -> None:
-        """Make it durable, after the case's transition was acknowledged."""
-        self._registry.write(self._after, self._content, written="yes")
+    def make(self) -> Signature:
+        """Make it durable, after the case's transition was acknowledged; how the bindings look now."""
+        return self._registry.write(self._after, self._content, written="yes").signature
 
 
 class Registry:

@@ -44,6 +44,7 @@ from .legacy_boundaries import Boundaries
 from .lessons import Lessons
 from .portfolio import Portfolio, View
 from .registry import Registry
+from .sessions_file import Signature
 from .transitions import Done, Transitions
 
 GENERATION = "20260916-prospective-inquiry"
@@ -153,7 +154,7 @@ class Tools:
                 return self._opened_before(command, session_id, snapshot.state)
             rules.require_free(held.bindings, session_id, command.case_id)
             moment = self._transitions.moment(session_id, rules.of(held.bindings, session_id).seq + 1)
-            events = decide(None, self._with_lessons(command, moment), moment)
+            events = decide(None, self._with_lessons(command, moment, held.signature), moment)
             done = self._transitions.write_bound(writer, None, events, held, snapshot.head)
         return self._opened(done.state)
 
@@ -175,13 +176,13 @@ class Tools:
             code="case_exists",
         )
 
-    def _with_lessons(self, command: Open, moment: Moment) -> Open:
+    def _with_lessons(self, command: Open, moment: Moment, now: Signature) -> Open:
         if command.prior_case_ids is not None:
             return evolve(command, lessons=self._lessons.imported(command.prior_case_ids))
         draft = fold(decide(None, command, moment))
         if draft is None:
             raise AssertionError("an opening has events")
-        return evolve(command, lessons=self._lessons.related(draft.model, command.case_id))
+        return evolve(command, lessons=self._lessons.related(draft.model, command.case_id, now))
 
     def _with_sources(self, command: Close) -> Close:
         named = command.transfer.evidence_case_ids or ()

@@ -122,7 +122,7 @@ class Transitions:
             self._name_format()
         change = held.intend(rules.moved(held.bindings, after), after.case_id, after.session_ids, base)
         done = self._written(writer, state, events)
-        change.make()
+        self._cases.catalogue.follow(after.case_id, held.signature, change.make(), opened=state is None)
         return done
 
     def _require_sound(self, state: Audited, command: Command) -> None:

@@ -66,3 +66,37 @@ def test_an_answer_may_be_changed_without_changing_the_next(harness: Harness) ->
     first["cases"][0]["status"] = "gone"
     again = harness.model({"operation": "list"}, session_id="s1")
     assert (again["cases"][0]["session_ids"], again["cases"][0]["status"]) == (["s1"], "closed")
+
+
+def taught(harness: Harness, case_id: str, session_id: str) -> None:
+    """Close the session's case with a lesson about the question."""
+    lesson = f"A queue consumer may stall behind the broker, as {case_id} saw"
+    transfer = {"decision": "candidate", "lesson": lesson, "scope": "brokers", "evidence_case_ids": [case_id]}
+    close = {"operation": "close", "outcome": "unresolved", "summary": "open", "transfer": transfer}
+    harness.model(close, session_id=session_id)
+
+
+def test_lessons_come_from_this_process_and_from_others_as_soon_as_a_case_is_closed(harness: Harness) -> None:
+    """However often this process has looked before, and whoever closed the case."""
+    assert offered(harness, "second") == ["first"]
+    taught(harness, "second", "session-second")
+    assert sorted(offered(harness, "third")) == ["first", "second"]
+    other = Harness(harness.root)
+    taught(other, "third", "session-third")
+    assert sorted(offered(harness, "fourth")) == ["first", "second", "third"]
+    assert sorted(offered(other, "fifth")) == ["first", "second", "third"]
+
+
+def test_a_case_that_is_moved_aside_teaches_no_more(harness: Harness) -> None:
+    """By this process or another."""
+    assert offered(harness, "second") == ["first"]
+    Harness(harness.root).quarantine("first")
+    assert offered(harness, "third") == []
+
+
+def test_a_case_that_is_put_back_from_a_backup_teaches_again(harness: Harness, tmp_path: Path) -> None:
+    """A folder that appears beside the others is a case like them."""
+    (harness.root / "cases" / "first").rename(tmp_path / "first")
+    assert offered(harness, "second") == []
+    (tmp_path / "first").rename(harness.root / "cases" / "first")
+    assert offered(harness, "third") == ["first"]

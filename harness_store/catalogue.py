@@ -1,0 +1,142 @@
+"""What every case of a store looks like from outside: its entry in a list, and the words of the lesson it taught.
+
+A card is made once for each state of a case's files and kept while they look the same, which two ``stat``s tell; the
+first time in a process it is read off the receipt of the case's last writer.  A list looks at all cases.  Who opens a
+case does not: no lesson comes or goes without a change of bindings, and what this process changed itself it knows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from harness_core.errors import HarnessError
+from harness_core.retrieval import LEAST_SHARED, family, tokens
+from harness_core.structuring import is_case_id
+
+from .case_files import LOG, PROJECTION
+from .codec import Audited
+from .disk import Disk, Stamp, reporting
+from .journal import Journal
+from .layout import Layout
+from .receipts import Receipts
+from .sessions_file import Signature
+
+
+@frozen
+class Card:
+    """``summary``: the entry in a list.  ``taught``: the words of the lesson it recorded, none without one."""
+
+    summary: Mapping[str, Any]
+    taught: frozenset[str]
+
+
+@frozen
+class Entry:
+    """What is known of one case: the look of its log and its ``case.md`` then, and the card (``None``: no case yet).
+
+    ``lasting``: it holds while the look does.  What is damaged, or as release 1.2.0 left it, is looked at every time.
+    """
+
+    names: tuple[str, str]
+    look: tuple[Stamp | None, Stamp | None]
+    card: Card | None
+    error: str = ""
+    lasting: bool = True
+
+
+class Catalogue:
+    """The cards of the cases under ``layout``, of which ``journal`` gives each.  Safe to share among threads."""
+
+    def __init__(self, disk: Disk, layout: Layout, journal: Callable[[str], Journal[Audited]]) -> None:
+        self._disk = disk
+        self._layout = layout
+        self._journal = journal
+        self._entries: dict[str, Entry] = {}
+        self._taught: dict[str, frozenset[str]] = {}
+        self._by_family: dict[str, set[str]] = {}
+        self._guard = threading.Lock()  # over what is learnt of one case, which a list does without the store's lock
+        self._complete: tuple[Signature, Stamp | None] | None = None  # the store when all of it was last looked at
+
+    def look(self) -> Sequence[tuple[str, Entry]]:
+        """Every case there is, sorted by id, as it is now.  Raises ``Unavailable`` where they cannot be listed."""
+        with reporting("listing the cases"):
+            there = self._disk.stat(self._layout.cases) is not None
+            names = self._disk.listdir(self._layout.cases) if there else ()
+            entries = [(name, self._current(name)) for name in names if name in self._entries or is_case_id(name)]
+            for gone in set(self._entries).difference(names):
+                self._current(gone)
+        return [(case_id, entry) for case_id, entry in entries if entry is not None]
+
+    def near(self, words: frozenset[str], now: Signature) -> Mapping[str, frozenset[str]]:
+        """The cases that taught something with as many word families in common as relevance needs, and its words.
+
+        ``now``: the bindings as they are, under the store's lock.  Raises ``Unavailable``.
+        """
+        store = now, self._disk.stamp(str(self._layout.cases))
+        if self._complete != store:
+            self.look()
+            self._complete = store
+        with self._guard:
+            shared = Counter[str]()
+            for stem in {family(word) for word in words}:
+                shared.update(self._by_family.get(stem, ()))
+            return {case_id: self._taught[case_id] for case_id, many in shared.items() if many >= LEAST_SHARED}
+
+    def follow(self, case_id: str, before: Signature, after: Signature, *, opened: bool) -> None:
+        """This process has changed a case under the store's lock, and with it the bindings from ``before`` to
+        ``after``.  ``opened``: it has made the case."""
+        known = self._complete
+        if known is not None and known[0] == before and self._current(case_id) is not None:
+            self._complete = after, self._disk.stamp(str(self._layout.cases)) if opened else known[1]
+
+    def _current(self, case_id: str) -> Entry | None:
+        known = self._entries.get(case_id)
+        if known is not None and known.lasting and known.look == self._look(known.names):
+            return known
+        found = self._read(case_id, None if known is None else known.names)
+        with self._guard:
+            if found is None:
+                self._entries.pop(case_id, None)
+            else:
+                self._entries[case_id] = found
+            words = found.card.taught if found and found.card else frozenset()
+            if words != self._taught.get(case_id, frozenset()):
+                self._learn(case_id, words)
+        return found
+
+    def _look(self, names: tuple[str, str]) -> tuple[Stamp | None, Stamp | None]:
+        return self._disk.stamp(names[0]), self._disk.stamp(names[1])
+
+    def _read(self, case_id: str, names: tuple[str, str] | None) -> Entry | None:
+        folder = self._layout.case(case_id)
+        names = names or (f"{folder}/{LOG}", f"{folder}/{PROJECTION}")
+        look = self._look(names)  # before the case is read, so that a change meanwhile counts
+        receipt = Receipts(self._disk, folder).read()
+        if receipt is not None and look == (receipt.log.stamp, receipt.projection.stamp):
+            return Entry(names, look, _card(receipt.card))
+        found = self._disk.stat(folder)
+        if found is None or found.kind != "folder":
+            return None
+        try:
+            said, lasting = self._journal(case_id).card()
+        except HarnessError as error:
+            return Entry(names, look, None, str(error), lasting=False)
+        return Entry(names, look, None if said is None else _card(said), lasting=lasting and said is not None)
+
+    def _learn(self, case_id: str, words: frozenset[str]) -> None:
+        before = self._taught.pop(case_id, frozenset())
+        for stem in {family(word) for word in before}:
+            self._by_family[stem].discard(case_id)
+        for stem in {family(word) for word in words}:
+            self._by_family.setdefault(stem, set()).add(case_id)
+        if words:
+            self._taught[case_id] = words
+
+
+def _card(said: Mapping[str, Any]) -> Card:
+    return Card(said["summary"], tokens(said["taught"]))
