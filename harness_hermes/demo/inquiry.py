@@ -1,7 +1,8 @@
 """The inquiry that is demonstrated: does a settings file allow three retries?
 
 Six steps, from belief to conclusion.  What a step sends depends on what the steps before it got back, so the same
-inquiry ends supported where the file says what was predicted, and unresolved where it says something else.
+inquiry ends supported where the file says what was predicted, and unresolved where it says something else.  Where the
+host's capture is not proven, closing as resolved is refused, and a seventh step closes as unresolved.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ class Step:
 
     name: str
     tool: str
-    arguments: Callable[[Replies], dict[str, Any]]
+    arguments: Callable[[Replies], Mapping[str, Any]]
     tell: Callable[[Replies], tuple[str, str]]
+    needed: Callable[[Replies], bool] = lambda _: True
+    refusable: bool = False
 
     def read(self, reply: str) -> Any:
         """The reply of this step's tool as the later steps use it.  Raises ``InquiryFailed`` for a refusal."""
@@ -41,7 +44,7 @@ class Step:
             value = json.loads(reply)
         except ValueError as error:
             raise InquiryFailed(f"the answer to {self.name} is not JSON: {reply[:300]}") from error
-        if not isinstance(value, dict) or "error" in value:
+        if not isinstance(value, dict) or ("error" in value and not self.refusable):
             raise InquiryFailed(f"{self.name} was refused: {reply[:1000]}")
         return value
 
@@ -51,7 +54,7 @@ class InquiryFailed(Exception):
 
 
 def steps(file: Path) -> tuple[Step, ...]:
-    """The six steps over ``file``."""
+    """The steps over ``file``."""
     look = {"path": str(file)}
     return (
         Step("open", "epistemic_model", lambda _: _open(), _told_open),
@@ -59,7 +62,8 @@ def steps(file: Path) -> tuple[Step, ...]:
         Step("look", "read_file", lambda _: look, _told_look),
         Step("compare", "epistemic_probe", _compare, _told_compare),
         Step("revise", "epistemic_model", _revise, _told_revise),
-        Step("close", "epistemic_model", _close, _told_close),
+        Step("close", "epistemic_model", _close, _told_close, refusable=True),
+        Step("leave open", "epistemic_model", lambda _: UNPROVEN, _told_left_open, needed=_refused),
     )
 
 
@@ -133,6 +137,19 @@ def _close(replies: Replies) -> dict[str, Any]:
     return {"operation": "close", **end, "transfer": {"decision": "none"}}
 
 
+UNPROVEN: Mapping[str, Any] = {
+    "operation": "close",
+    "outcome": "unresolved",
+    "summary": "the file was read, and that the harness saw the reading itself is not proven on this host",
+    "transfer": {"decision": "none"},
+}
+
+
+def _refused(replies: Replies) -> bool:
+    """Whether the harness refused to close the case as the inquiry wanted it."""
+    return "error" in replies["close"]
+
+
 def _told_open(replies: Replies) -> tuple[str, str]:
     claim = replies["open"]["case"]["model"]["mechanisms"][0]
     return "believed", f"{claim['id']}: {claim['text']} ({claim['epistemic_status']})"
@@ -158,5 +175,13 @@ def _told_revise(replies: Replies) -> tuple[str, str]:
 
 
 def _told_close(replies: Replies) -> tuple[str, str]:
-    closure = replies["close"]["case"]["closure"]
+    return ("refused", replies["close"]["error"]) if _refused(replies) else _concluded(replies["close"])
+
+
+def _told_left_open(replies: Replies) -> tuple[str, str]:
+    return _concluded(replies["leave open"])
+
+
+def _concluded(reply: Mapping[str, Any]) -> tuple[str, str]:
+    closure = reply["case"]["closure"]
     return "concluded", f"{closure['outcome']}, calibration {closure['calibration']['label']}"

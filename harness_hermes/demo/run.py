@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness_core.errors import HarnessError
+from harness_core.vocabulary import Provenance
 from harness_hermes import __version__
 from harness_hermes.agent import Hermes, find, profile_in
 from harness_hermes.installer import install
@@ -44,12 +45,14 @@ def demonstrate(host: str, say: Say, *, content: str = AS_PREDICTED) -> dict[str
 
 
 def on_library(home: Path, file: Path, say: Say) -> tuple[Path, str]:
-    """The inquiry through ``Harness`` alone: the six steps, the look an ordinary function under ``execution``."""
+    """The inquiry through ``Harness`` alone: the same steps, the look an ordinary function under ``execution``."""
     root = home / FOLDER
     harness = Harness(root)
     replies: dict[str, Any] = {}
     say("host", f"the library, {__version__}")
     for step in steps(file):
+        if not step.needed(replies):
+            break
         arguments = step.arguments(replies)
         if step.name == "look":
             with harness.execution(session_id=SESSION, tool_name=step.tool, args=arguments) as execution:
@@ -112,19 +115,12 @@ def player(script: Sequence[Step], say: Say) -> Player:
             if step.name not in told:
                 told.add(step.name)
                 say(*step.tell(replies))
-        if len(results) >= len(script):
+        left = script[len(results) :]
+        if not left or not left[0].needed(replies):
             return Turn("The inquiry is closed.")
-        step = script[len(results)]
-        return Turn(step.name, [_call(step, step.arguments(replies))])
+        return Turn(left[0].name, [Call(left[0].tool, left[0].arguments(replies), deferrable=True)])
 
     return play
-
-
-def _call(step: Step, arguments: Mapping[str, Any]) -> Call:
-    """Our own tools are reached through the host's bridge, in the shape that 0.21 and 0.22 know; its own directly."""
-    if step.name == "look":
-        return Call(step.tool, arguments)
-    return Call("tool_call", {"name": step.tool, "arguments": arguments})
 
 
 def examine(root: Path, scratch: Path, say: Say) -> dict[str, Any]:
@@ -136,7 +132,9 @@ def examine(root: Path, scratch: Path, say: Say) -> dict[str, Any]:
     observed = next(each for each in harness.timeline(CASE_ID) if each["type"] == "probe_observed")["payload"]
     replay = harness.replay(CASE_ID)
     harness.close()
-    say("provenance", f"{observed['raw_result_provenance']} at {observed['observation_boundary']}")
+    provenance = observed["raw_result_provenance"]
+    note = "" if provenance == Provenance.NATIVE_HANDLER_RESULT else " (no boundary is proven on this host)"
+    say("provenance", f"{provenance} at {observed['observation_boundary']}{note}")
     say("verified", f"{replay['timeline']['event_count']} records: {replay['reason']}")
     tampered = tamper(root, scratch / "tampered", say)
     return {

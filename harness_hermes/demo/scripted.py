@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -22,11 +22,16 @@ Message = Mapping[str, Any]
 
 @frozen
 class Call:
-    """One tool call of a turn: the tool's name and its arguments.  ``id`` is made up where it is left out."""
+    """One tool call of a turn: the tool's name and its arguments.  ``id`` is made up where it is left out.
+
+    ``deferrable``: the host may keep the tool off its list; where the list offers its bridge in place of the tool, the
+    call goes through the bridge.
+    """
 
     name: str
     arguments: Mapping[str, Any]
     id: str = ""
+    deferrable: bool = False
 
 
 @frozen
@@ -182,11 +187,22 @@ def _usage(request: Mapping[str, Any]) -> dict[str, int]:
 def _tool_calls(request: Mapping[str, Any], turn: Turn) -> list[dict[str, Any]]:
     """The calls on the wire.  An id that the script does not give is made from the length of the talk."""
     length = len(request.get("messages") or [])
+    offered = {str(tool.get("function", {}).get("name")) for tool in request.get("tools") or []}
     return [
-        {
-            "id": call.id or f"call_{length}_{number}",
-            "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
-        }
+        {"id": call.id or f"call_{length}_{number}", "type": "function", "function": _function(call, offered)}
         for number, call in enumerate(turn.calls)
     ]
+
+
+BRIDGE = "tool_call"
+"""The tool through which a host lets a model call those that it keeps off the list."""
+
+
+def _function(call: Call, offered: Container[str]) -> dict[str, str]:
+    """Name and arguments as this request's list of tools has them, in the shape that 0.21 and 0.22 know."""
+    bridged = call.deferrable and call.name not in offered and BRIDGE in offered
+    name = BRIDGE if bridged else call.name
+    return {
+        "name": name,
+        "arguments": json.dumps({"name": call.name, "arguments": call.arguments} if bridged else call.arguments),
+    }

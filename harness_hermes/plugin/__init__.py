@@ -70,11 +70,10 @@ def register(ctx: Any) -> None:
             description=schema["description"],
         )
 
+    setting = getattr(ctx, "get_config", lambda _, default: default)  # 0.19 keeps no settings for plugins
     manager = getattr(ctx, "_manager", None)
     capture = Capture(profiles, lineage, turns, version=version, between=lambda: between(manager, around))
-    hooks = LifecycleHooks(
-        profiles, lineage, turns, configured=lambda: ctx.get_config("injection_max_chars", DEFAULT_CHARS)
-    )
+    hooks = LifecycleHooks(profiles, lineage, turns, configured=lambda: setting("injection_max_chars", DEFAULT_CHARS))
     around = plain(capture.on_tool_execution)
     ctx.register_middleware("tool_execution", around)
     ctx.register_hook("pre_llm_call", plain(hooks.on_pre_llm_call))

@@ -329,6 +329,14 @@ def test_a_probe_never_runs_twice(host: Bare) -> None:
     assert "EPISTEMIC GATEWAY BLOCKED" in again[0]
 
 
+def test_a_call_that_a_host_leads_through_its_middleware_twice_runs_once_and_is_recorded(host: Bare) -> None:
+    """The inner time it is the very same call, with the same ids, and no second one: it runs."""
+    host.commit()
+    assert host.call(lambda _: host.call(lambda _: "42")) == "42"
+    assert host.ran == 2  # what stands below each of the two
+    assert host.observed()["result"] == "42"
+
+
 def test_calls_after_the_observation_are_ordinary_ones(host: Bare) -> None:
     """Once observed, the same tool runs again freely and adds nothing to the record."""
     host.commit()

@@ -191,6 +191,26 @@ def test_a_probe_in_a_parallel_batch_is_captured_at_the_hook_inside_its_own_exec
     assert SHOWN in run.results
 
 
+STRANGER = """
+import hermes_cli
+hermes_cli.__version__ = "0.23.9"
+def register(ctx):
+    pass
+"""
+"""Another plugin, loaded before ours, that makes of this host one that nothing is proven on."""
+
+
+def test_on_a_host_with_nothing_proven_the_inquiry_is_refused_its_conclusion(tmp_path: Path) -> None:
+    """On an unknown version, here one that defers no tools, everything works, and the case ends unresolved with the
+    look's provenance unknown."""
+    direct = {"tools": {"tool_search": {"enabled": "off"}}}
+    profile, run = inquire(tmp_path, "[http]\nretries = 3\n", plugins={"a-stranger": STRANGER}, extra=direct)
+    assert run.output.strip() == "The inquiry is closed."
+    assert payload(profile, "probe_observed")["raw_result_provenance"] == "unknown"
+    assert case(profile)["closure"]["outcome"] == "unresolved"
+    assert "resolved closure requires" in "".join(run.results)
+
+
 def test_a_failing_look_is_recorded_with_the_hosts_own_word(tmp_path: Path) -> None:
     """A read of a file that is not there is a proven tool error."""
     profile = Profile(tmp_path)
