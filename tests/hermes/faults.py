@@ -137,6 +137,19 @@ FAULTS: dict[str, Callable[[Desk, str], contextlib.AbstractContextManager[Any]]]
 }
 
 
+def on_a_full_disk(desk: Desk) -> dict[str, Any]:
+    """The talk with the store on a file system without a byte left, where the look was committed when there still was
+    room."""
+    agent = desk.agent()
+    desk.commit(agent.session_id, "full", "look", LOOK, "system_state")
+    before, said = len(plugin().RUNS), len(desk.log.said)
+    with (desk.harness.root / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while filler.write(b"x" * 512):
+            pass
+    talk = transcript(desk, agent)
+    return {"talk": talk, "ran": len(plugin().RUNS) - before, "log": desk.log.said[said:]}
+
+
 def with_faults(desk: Desk) -> dict[str, Any]:
     """The same talk under each fault, in a session whose case has the call committed (of a damaged case: another)."""
     found = {}

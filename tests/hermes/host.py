@@ -96,6 +96,11 @@ def hosts() -> dict[str, Hermes | None]:
     return {"0.22.2": beside, "0.21.0": Hermes(older) if older.exists() else None}
 
 
+def packages(host: Hermes) -> Path:
+    """The folder that a host is installed in."""
+    return next((host.command.parents[1] / "lib").glob("python3*/site-packages"))
+
+
 def bridged(name: str, arguments: Mapping[str, Any]) -> Call:
     """A call of a deferred tool, through the host's bridge."""
     return Call("tool_call", {"calls": [{"name": name, "arguments": arguments}]})
@@ -191,10 +196,13 @@ class Profile:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def inside(self, scene: str, *, host: Hermes | None = None, **arguments: Any) -> Any:
-        """Play a scene ("module:function") inside a real Hermes (by default the one beside this Python)."""
+    def inside(self, scene: str, *, host: Hermes | None = None, before: Sequence[str] = (), **arguments: Any) -> Any:
+        """Play a scene ("module:function") inside a real Hermes (by default the one beside this Python).
+
+        ``before`` is put before the command.
+        """
         done = subprocess.run(
-            [(host or find()).interpreter(), "-m", "tests.hermes.inside", scene, json.dumps(arguments)],
+            [*before, (host or find()).interpreter(), "-m", "tests.hermes.inside", scene, json.dumps(arguments)],
             cwd=ROOT,
             env={**environment(self.home), "PYTHONPATH": str(ROOT), "TERMINAL_CWD": str(self.home)},
             stdin=subprocess.DEVNULL,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from typing import Any
 
 from harness_hermes.demo.inquiry import CASE_ID, FILE_NAME, steps
 from harness_hermes.demo.run import player
 from harness_hermes.demo.scripted import Call, Turn, play
+from tests.hermes.ends import ENDS, FINALIZE
 from tests.hermes.inside import Desk, commitment, results
 from tests.hermes.paths import until
 
@@ -144,31 +144,19 @@ def child(desk: Desk) -> dict[str, Any]:
     }
 
 
-ENDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "CLI /new, first call": ("on_session_finalize", {"platform": "cli", "reason": "session_boundary"}),
-    "CLI exit": ("on_session_finalize", {"platform": "cli", "reason": "shutdown"}),
-    "gateway /new, first call": ("on_session_finalize", {"platform": "telegram", "reason": "new_session"}),
-    "gateway /new, second call": ("on_session_reset", {"platform": "telegram", "reason": "new_session", "new": True}),
-    "gateway idle (0.21)": ("on_session_finalize", {"platform": "telegram", "reason": "session_expired"}),
-    "gateway shutdown": ("on_session_finalize", {"platform": "gateway", "reason": "shutdown"}),
-    "TUI or desktop end": ("on_session_finalize", {"platform": "tui"}),
-    "TUI session built": ("on_session_reset", {"platform": "tui"}),
-    "a reason nobody knows": ("on_session_finalize", {"platform": "cli", "reason": "moon phase"}),
-    "no session at all": ("on_session_finalize", {"session_id": None, "platform": "cli", "reason": "shutdown"}),
-}
-"""How hosts tell that a session ends or begins: the hook and the arguments that they were seen to send."""
-
-
 def ends(desk: Desk) -> dict[str, list[str]]:
     """For each way: the case's status after it, and after the session's next turn."""
     found = {}
-    for number, (name, (hook, sent_by_host)) in enumerate(ENDS.items()):
+    from hermes_cli.lifecycle import finalize_session, invoke_hook
+
+    for number, (name, end) in enumerate(ENDS.items()):
         session, case_id = f"ending-{number}", f"ending-{number}"
         desk.harness.model({"operation": "open", "case_id": case_id, "top_unknown": "x"}, session_id=session)
-        arguments: dict[str, Any] = {"session_id": session, **sent_by_host}
-        if arguments.pop("new", False):
-            arguments |= {"session_id": "next", "old_session_id": session, "new_session_id": "next"}
-        desk.plugins.invoke_hook(hook, **arguments)
+        sent = end.sent(session, "next")
+        if end.hook == FINALIZE:  # hosts have a function of their own for it
+            finalize_session(**sent)
+        else:
+            invoke_hook(end.hook, **sent)
         after = _status(desk, case_id)
         desk.plugins.invoke_hook("pre_llm_call", session_id=session, turn_id="t", user_message="x", platform="cli")
         found[name] = [after, _status(desk, case_id)]

@@ -5,8 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import shlex
+import subprocess
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +21,9 @@ from harness_core.schemas import TOOLS
 from harness_hermes.agent import Hermes
 from harness_hermes.demo.scripted import Call, ScriptedModel, Turn, play
 from harness_hermes.plugin import SKILL
+from tests.hermes.ends import ENDS
 from tests.hermes.faults import FAULTS
-from tests.hermes.host import Profile, hosts
+from tests.hermes.host import Profile, hosts, packages
 from tests.hermes.paths import OTHER
 from tests.hermes.tables import column, walked
 from tests.hermes.terminal import chatting
@@ -45,6 +52,19 @@ def faulty(host: Hermes, tmp_path_factory: Maker) -> Mapping[str, Any]:
     return dict(profile.inside("tests.hermes.faults:with_faults", host=host))
 
 
+def mounting(folder: Path) -> list[str]:
+    """The beginning of a command that runs in a namespace of its own, with a small file system at ``folder``."""
+    mount = f"mount -t tmpfs -o size=256k,mode=700 tmpfs {shlex.quote(str(folder))}"
+    return ["unshare", "--mount", "--map-root-user", "sh", "-c", f'{mount} && exec "$@"', "sh"]
+
+
+def can_mount() -> bool:
+    """Whether a file system of one's own can be mounted here."""
+    with tempfile.TemporaryDirectory() as scratch, contextlib.suppress(OSError):
+        return not subprocess.run([*mounting(Path(scratch)), "true"], check=False, capture_output=True).returncode
+    return False
+
+
 Maker = pytest.TempPathFactory
 NAMED = {
     "a lock is held": "locked",
@@ -59,6 +79,11 @@ def scene(name: str, host: Hermes, where: Maker, **extra: Any) -> Any:
     """What a scene of ``lives`` gives on a host, in a profile of its own; ``extra`` are the host's settings."""
     profile = Profile(where.mktemp(name) / "home", plugins={"a-other": OTHER}, extra=extra)
     return profile.inside(f"tests.hermes.lives:{name}", host=host)
+
+
+def squeezed(code: str) -> str:
+    """Source text without what formatters differ in."""
+    return re.sub(r",(?=[)\]}])", "", re.sub(r"\s+", "", code))
 
 
 def with_all_of(ours: Any, sent: Any) -> Any:
@@ -99,6 +124,23 @@ class OnHost:
         lines = faulty[fault]["log"]
         assert any(NAMED.get(fault, "Planted") in line for line in lines), lines
 
+    def test_a_disk_that_is_really_full_costs_the_host_nothing(
+        self, host: Hermes, without: Mapping[str, Any], tmp_path_factory: Maker
+    ) -> None:
+        """With our state on a file system that has no byte left, every message is that of a host without the plugin, no
+        action runs a second time, and for each of the two calls of the committed tool the log has one line that says
+        why it was not recorded."""
+        if not can_mount():
+            pytest.skip("no file system of one's own can be mounted here (needs user namespaces, or root)")
+        profile = Profile(tmp_path_factory.mktemp("full") / "home3", plugins={"a-other": OTHER})
+        profile.root.mkdir()
+        small = mounting(profile.root)
+        found = profile.inside("tests.hermes.faults:on_a_full_disk", host=host, before=small)
+        assert found["talk"] == without["talk"]
+        assert found["ran"] == without["ran"]
+        assert len(found["log"]) == 2, found["log"]
+        assert all("No space left on device" in line and "tool='look'" in line for line in found["log"])
+
     # --- the loop ---
 
     def test_the_loop_ends_resolved_where_the_prediction_holds_and_repaired_where_not(
@@ -122,6 +164,20 @@ class OnHost:
         found = lived["ends"]
         assert {way: after for way, (after, _) in found.items()} == column("ends", "then")
         assert {way: later for way, (_, later) in found.items()} == column("ends", "after the next turn")
+
+    def test_each_call_that_tells_of_an_end_stands_in_the_hosts_source(
+        self, host: Hermes, request: pytest.FixtureRequest
+    ) -> None:
+        """Every call that the document lists is found in the file that it names; ACP makes none of them."""
+        installed = packages(host)
+        version = request.module.VERSION
+        for way, end in ENDS.items():
+            for file, words in filter(None, [end.made.get(version)]):
+                assert squeezed(words) in squeezed((installed / file).read_text(encoding="utf-8")), way
+        for file in (installed / "acp_adapter").glob("*.py"):
+            assert not re.search(
+                r"finalize_session\(|on_session_(?:finalize|reset)", file.read_text(encoding="utf-8")
+            ), file
 
     def test_a_case_follows_its_session_through_a_rotating_compression_and_no_branch(
         self, host: Hermes, tmp_path_factory: Maker

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from harness_core.vocabulary import Boundary
-from harness_hermes.demo.scripted import Call, Turn, play
+from harness_hermes.demo.scripted import Call, Turn, play, since_last_user
 from harness_hermes.plugin.capture import Capture
 from tests.hermes.inside import Desk, results
 
@@ -203,6 +203,7 @@ def walk_all(desk: Desk) -> list[dict[str, Any]]:
     walk.walk("interrupted, the worker finishes late", "look", {"what": "slow"}, lambda agent: interrupted(agent, walk))
     walk.walk("a delegated child makes the same call", "read_file", read, lambda agent: delegated(agent, desk, reading))
     walk.walk("a fork that shares the session", "look", LOOK, lambda agent: forked(agent, desk, walk))
+    walk.walk("the host's own review of a turn", "read_file", read, lambda agent: reviewed(agent, desk, reading))
     walk.walk("the tool call id of an earlier turn again", "look", LOOK, lambda agent: repeated(agent, desk, walk))
     walk.walk("a background process ends later", "terminal", SLEEP, walk.saying(Call("terminal", SLEEP)))
     return walk.rows
@@ -329,6 +330,28 @@ def forked(agent: Any, desk: Desk, walk: Walk) -> None:
         fork, Turn("look", [walk.look()]), Turn("drop", [discard]), Turn("done"), prompt="review", history=history
     )
     assert "side_agent" in results(said)[-1], results(said)
+
+
+def reviewed(agent: Any, desk: Desk, reading: Call) -> None:
+    """The host reviews the turn in a fork, with a prompt of its own; the review makes the committed call, which its
+    list of tools allows, and would drop the probe."""
+    discard = desk.deferred("epistemic_probe", {"operation": "discard", "reason": "tidying up"})
+    review = play(Turn("look", [reading]), Turn("drop", [discard]), Turn("nothing to keep"))
+    asked, said = "please look", []
+
+    def player(messages: Any) -> Turn:
+        last = [str(each["content"]) for each in messages if each["role"] == "user"][-1]
+        if asked in last:
+            return Turn("nothing yet")
+        said.append([str(each["content"]) for each in since_last_user(messages) if each["role"] == "tool"])
+        return review(messages)
+
+    desk.player = player
+    agent._memory_nudge_interval = 1
+    agent.run_conversation(asked)
+    until(lambda: len(said) == 3)
+    until(lambda: not any(each.name == "bg-review" for each in threading.enumerate()))
+    assert "in look" in said[-1][0], said
 
 
 def repeated(agent: Any, desk: Desk, walk: Walk) -> None:

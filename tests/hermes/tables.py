@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_hermes.agent import Hermes
+from tests.hermes.ends import ENDS
 from tests.hermes.host import ROOT, Profile, hosts
 from tests.hermes.paths import OTHER
 
@@ -58,10 +59,16 @@ def column(name: str, head: str) -> dict[str, str]:
     return {line[0]: line[at] for line in lines[2:]}
 
 
-def ended(home: Path, host: Hermes) -> list[tuple[str, str, str]]:
-    """For each way in which a session can end, what becomes of its case."""
+WAYS = ["how the host tells it", "what it calls", *hosts(), "then", "after the next turn"]
+
+
+def ended(home: Path, host: Hermes) -> list[list[str]]:
+    """For each way in which a session can end: the call, where hosts make it, and what becomes of the case."""
     found = Profile(home).inside("tests.hermes.lives:ends", host=host)
-    return [(way, after, later) for way, (after, later) in found.items()]
+    return [
+        [way, end.written(), *(f"`{end.made[each][0]}`" if each in end.made else "" for each in hosts()), *found[way]]
+        for way, end in ENDS.items()
+    ]
 
 
 def told(home: Path, host: Hermes) -> list[tuple[str, str, str]]:
@@ -91,9 +98,7 @@ def main() -> None:
     newest = hosts()["0.22.2"]
     assert newest is not None
     with tempfile.TemporaryDirectory() as scratch:
-        write(
-            "ends", table(["how the host tells it", "then", "after the next turn"], ended(Path(scratch) / "h", newest))
-        )
+        write("ends", table(WAYS, ended(Path(scratch) / "h", newest)))
     with tempfile.TemporaryDirectory() as scratch:
         write("told", table(["a small case, ten turns", "1.2.0", "ours"], told(Path(scratch) / "h", newest)))
 
