@@ -187,7 +187,7 @@ def _folded(case_id: str, records: Iterable[Record]) -> Case:
                 transition=0,
                 payload=read(record["payload"]),
             )
-            case = EVOLUTIONS[EventType(record["type"])](case, event, event.payload)
+            case = replaced(case, **EVOLUTIONS[EventType(record["type"])](case, event, event.payload))
     return case
 
 

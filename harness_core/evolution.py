@@ -8,9 +8,11 @@ Timeline.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypedDict
 
 from attrs import evolve as replaced
+from attrs import fields
 from rpds import HashTrieMap
 
 from harness_core.authority import attributed
@@ -34,6 +36,7 @@ from harness_core.events import (
 )
 from harness_core.evidence import Citation, Evidence
 from harness_core.model import Model
+from harness_core.persistent import Map
 from harness_core.probes import MATCHES, Correlation, Probe
 from harness_core.staleness import Staleness
 from harness_core.vocabulary import (
@@ -59,21 +62,45 @@ _WORTHLESS = Citation(
 )
 
 
+class Changes(TypedDict, total=False):
+    """What one event makes of a case: the fields of ``Case`` that it changes."""
+
+    case_id: str
+    session_id: str
+    session_ids: tuple[str, ...]
+    status: CaseStatus
+    version: int
+    probe_count: int
+    model: Model
+    staleness: Staleness | None
+    pending_probe: Probe | None
+    closure: Closure | None
+    marker: Marker | None
+    citations: Map[str, Citation]
+    unaccounted: tuple[str, ...]
+    artifacts: Map[str, Artifact]
+
+
 def evolve(case: Case | None, event: Event) -> Case:
     """The case after one more event; ``None`` stands for no case yet.  Never refuses."""
     known = stands_before(case, event)
     before = known if known is not None else _blank(event)
-    after = EVOLUTIONS[event.type](before, event, event.payload)
-    high_waters = after.high_waters
+    high_waters = before.high_waters
     if event.seq is not None:
         high_waters = high_waters.insert(event.session_id, max(event.seq, high_waters.get(event.session_id) or 0))
-    return replaced(
-        after,
-        event_count=before.event_count + 1,
-        revision=event.transition,
-        updated_at=event.timestamp,
-        high_waters=high_waters,
-    )
+    values = dict(zip(_FIELDS, _VALUES(before), strict=True))  # attrs' own ``evolve`` takes three times as long
+    values |= EVOLUTIONS[event.type](before, event, event.payload)
+    values |= {
+        "event_count": before.event_count + 1,
+        "revision": event.transition,
+        "updated_at": event.timestamp,
+        "high_waters": high_waters,
+    }
+    return Case(**values)
+
+
+_FIELDS = tuple(field.name for field in fields(Case))
+_VALUES = attrgetter(*_FIELDS)
 
 
 def stands_before(case: Case | None, event: Event) -> Case | None:
@@ -110,7 +137,7 @@ def _cite(case: Case, citation: Citation) -> HashTrieMap[str, Citation]:
     return case.citations.insert(citation.event_id, citation)
 
 
-def _evidence(case: Case, event: Event, given: Evidence) -> Case:
+def _evidence(case: Case, event: Event, given: Evidence) -> Changes:
     citation = Citation(
         event_id=event.event_id,
         type=event.type,
@@ -119,25 +146,24 @@ def _evidence(case: Case, event: Event, given: Evidence) -> Case:
         access_scope=given.access_scope,
         limitation=given.limitation,
     )
-    return replaced(case, citations=_cite(case, citation))
+    return Changes(citations=_cite(case, citation))
 
 
-def _opened(case: Case, event: Event, payload: CaseOpened) -> Case:
-    return replaced(case, case_id=payload.case_id, model=payload.model, version=payload.model_version)
+def _opened(case: Case, event: Event, payload: CaseOpened) -> Changes:
+    return Changes(case_id=payload.case_id, model=payload.model, version=payload.model_version)
 
 
-def _revised(case: Case, event: Event, payload: ModelRevised) -> Case:
-    return replaced(
-        case,
+def _revised(case: Case, event: Event, payload: ModelRevised) -> Changes:
+    return Changes(
         model=replaced(case.model, **payload.changes.given()),
         version=payload.model_version,
         staleness=None if payload.repaired_mismatch_event_id else case.staleness,
     )
 
 
-def _committed(case: Case, event: Event, payload: ProbeCommitted) -> Case:
+def _committed(case: Case, event: Event, payload: ProbeCommitted) -> Changes:
     probe = replaced(payload.probe, commit_event_id=event.event_id)
-    return replaced(case, pending_probe=probe, probe_count=case.probe_count + 1)
+    return Changes(pending_probe=probe, probe_count=case.probe_count + 1)
 
 
 def _pending(case: Case, probe_id: str) -> Probe | None:
@@ -145,12 +171,11 @@ def _pending(case: Case, probe_id: str) -> Probe | None:
     return probe if probe is not None and probe.probe_id == probe_id else None
 
 
-def _started(case: Case, event: Event, payload: ProbeStarted) -> Case:
+def _started(case: Case, event: Event, payload: ProbeStarted) -> Changes:
     probe = _pending(case, payload.probe_id)
     if probe is None:
-        return case
-    return replaced(
-        case,
+        return Changes()
+    return Changes(
         pending_probe=replaced(
             probe,
             status=ProbeStatus.EXECUTING,
@@ -179,7 +204,7 @@ def _artifacts(case: Case, event: Event, payload: ProbeObserved | ProbeExposed) 
     return case.artifacts.insert(event.event_id, kept)
 
 
-def _observed(case: Case, event: Event, payload: ProbeObserved) -> Case:
+def _observed(case: Case, event: Event, payload: ProbeObserved) -> Changes:
     citation = Citation(
         event_id=event.event_id,
         type=event.type,
@@ -206,8 +231,7 @@ def _observed(case: Case, event: Event, payload: ProbeObserved) -> Case:
         display_result_status=payload.display_result_status,
         result_sha256=payload.result_sha256,
     )
-    return replaced(
-        case,
+    return Changes(
         citations=_cite(case, citation),
         artifacts=_artifacts(case, event, payload),
         pending_probe=seen or case.pending_probe,
@@ -215,7 +239,7 @@ def _observed(case: Case, event: Event, payload: ProbeObserved) -> Case:
     )
 
 
-def _exposed(case: Case, event: Event, payload: ProbeExposed) -> Case:
+def _exposed(case: Case, event: Event, payload: ProbeExposed) -> Changes:
     # What an exposure is worth is what the observation at the root of its chain is worth; its own word does not count.
     superseded = case.citations.get(payload.supersedes_event_id)
     linked = (
@@ -245,8 +269,7 @@ def _exposed(case: Case, event: Event, payload: ProbeExposed) -> Case:
         result_sha256=payload.result_sha256,
     )
     unaccounted = tuple(e for e in case.unaccounted if not (linked and e == payload.supersedes_event_id))
-    return replaced(
-        case,
+    return Changes(
         citations=_cite(case, citation),
         artifacts=_artifacts(case, event, payload),
         pending_probe=shown or case.pending_probe,
@@ -254,7 +277,7 @@ def _exposed(case: Case, event: Event, payload: ProbeExposed) -> Case:
     )
 
 
-def _compared(case: Case, event: Event, payload: ProbeCompared) -> Case:
+def _compared(case: Case, event: Event, payload: ProbeCompared) -> Changes:
     seen = case.citations.get(payload.observation_event_id)
     own = seen if seen is not None and seen.probe_id == payload.probe_id else None
     told = payload.evidence
@@ -271,8 +294,7 @@ def _compared(case: Case, event: Event, payload: ProbeCompared) -> Case:
         supersedes=None,
     )
     mismatch = payload.material and bool(payload.stale_item_ids)
-    return replaced(
-        case,
+    return Changes(
         citations=_cite(case, citation),
         pending_probe=None if _pending(case, payload.probe_id) else case.pending_probe,
         unaccounted=tuple(e for e in case.unaccounted if e != payload.observation_event_id),
@@ -280,38 +302,36 @@ def _compared(case: Case, event: Event, payload: ProbeCompared) -> Case:
     )
 
 
-def _discarded(case: Case, event: Event, payload: ProbeDiscarded) -> Case:
+def _discarded(case: Case, event: Event, payload: ProbeDiscarded) -> Changes:
     # The observation goes, and with it everything that it was shown as before.
     citations = case.citations
     dropped = citations.get(payload.observation_event_id or "")
     while dropped is not None and not dropped.discarded:
         citations = citations.insert(dropped.event_id, replaced(dropped, discarded=True))
         dropped = citations.get(dropped.supersedes or "")
-    return replaced(
-        case,
+    return Changes(
         citations=citations,
         pending_probe=None if _pending(case, payload.probe_id) else case.pending_probe,
         unaccounted=tuple(e for e in case.unaccounted if e != payload.observation_event_id),
     )
 
 
-def _paused(case: Case, event: Event, payload: CasePaused) -> Case:
+def _paused(case: Case, event: Event, payload: CasePaused) -> Changes:
     marker = Marker(
         pause_event_id=event.event_id,
         seq_at_pause=event.seq or 0,
         reason=payload.reason,
         platform=payload.platform,
     )
-    return replaced(case, status=CaseStatus.PAUSED, marker=marker if payload.auto_resumable else None)
+    return Changes(status=CaseStatus.PAUSED, marker=marker if payload.auto_resumable else None)
 
 
 def _owners(case: Case, session_id: str) -> tuple[str, ...]:
     return case.session_ids if session_id in case.session_ids else (*case.session_ids, session_id)
 
 
-def _resumed(case: Case, event: Event, payload: CaseResumed) -> Case:
-    return replaced(
-        case,
+def _resumed(case: Case, event: Event, payload: CaseResumed) -> Changes:
+    return Changes(
         status=CaseStatus.ACTIVE,
         session_id=event.session_id,
         session_ids=_owners(case, event.session_id),
@@ -319,19 +339,18 @@ def _resumed(case: Case, event: Event, payload: CaseResumed) -> Case:
     )
 
 
-def _migrated(case: Case, event: Event, payload: SessionMigrated) -> Case:
+def _migrated(case: Case, event: Event, payload: SessionMigrated) -> Changes:
     marker = case.marker
     if marker is not None:
         marker = replaced(marker, seq_at_pause=event.seq or 0) if payload.marker_kept else None
-    return replaced(
-        case,
+    return Changes(
         session_id=payload.new_session_id,
         session_ids=_owners(case, payload.new_session_id),
         marker=marker,
     )
 
 
-def _closed(case: Case, event: Event, payload: CaseClosed) -> Case:
+def _closed(case: Case, event: Event, payload: CaseClosed) -> Changes:
     closure = Closure(
         outcome=payload.outcome,
         summary=payload.summary,
@@ -340,14 +359,14 @@ def _closed(case: Case, event: Event, payload: CaseClosed) -> Case:
         closed_at=payload.closed_at,
         event_id=event.event_id,
     )
-    return replaced(case, status=CaseStatus.CLOSED, closure=closure, marker=None)
+    return Changes(status=CaseStatus.CLOSED, closure=closure, marker=None)
 
 
-def _adopted(case: Case, event: Event, payload: CaseAdopted) -> Case:
-    return case
+def _adopted(case: Case, event: Event, payload: CaseAdopted) -> Changes:
+    return Changes()
 
 
-EVOLUTIONS: Mapping[EventType, Callable[[Case, Event, Any], Case]] = {
+EVOLUTIONS: Mapping[EventType, Callable[[Case, Event, Any], Changes]] = {
     EventType.INITIAL_OBSERVATION: _evidence,
     EventType.EVIDENCE_RECORDED: _evidence,
     EventType.CASE_OPENED: _opened,

@@ -7,6 +7,8 @@ function yields a sentence for every way in which its statement is broken; the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache, wraps
+from typing import Any
 
 from attrs import frozen
 
@@ -25,10 +27,12 @@ from harness_core.calibration import calibrate
 from harness_core.case import Case
 from harness_core.events import (
     DISPOSITIONS,
+    PAYLOADS,
     CaseAdopted,
     CaseClosed,
     Event,
     ModelRevised,
+    Payload,
     ProbeCommitted,
     ProbeCompared,
     ProbeDiscarded,
@@ -83,6 +87,25 @@ class Violation:
 
 StateCheck = Callable[[Case], Iterable[str]]
 StepCheck = Callable[[Step], Iterable[str]]
+PayloadCheck = Callable[[Step, Any], Iterable[str]]
+
+_CONCERNS: dict[StepCheck, tuple[type, ...]] = {}
+"""The payloads that a check is about; one that stands not here is about every event."""
+
+
+def of(*payloads: type[Payload]) -> Callable[[PayloadCheck], StepCheck]:
+    """A check of the steps whose event has one of these payloads, which it is given beside the step."""
+
+    def narrowed(check: PayloadCheck) -> StepCheck:
+        @wraps(check)
+        def checked(step: Step) -> Iterable[str]:
+            payload = step.event.payload
+            return check(step, payload) if isinstance(payload, payloads) else ()
+
+        _CONCERNS[checked] = payloads
+        return checked
+
+    return narrowed
 
 
 # --- of a state ---
@@ -196,10 +219,10 @@ def first_comes_opening(step: Step) -> Iterator[str]:
         yield f"{step.event.type.value} " + ("after the opening" if opened else "before the opening")
 
 
-def adoption_comes_first(step: Step) -> Iterator[str]:
+@of(CaseAdopted)
+def adoption_comes_first(step: Step, payload: CaseAdopted) -> Iterator[str]:
     """A case of an earlier release is adopted once, before anything else of this release happens to it."""
-    payload = step.event.payload
-    if isinstance(payload, CaseAdopted) and step.known not in (None, payload.case):
+    if step.known not in (None, payload.case):
         yield f"case {payload.case.case_id} is adopted, and there is a case already"
 
 
@@ -236,19 +259,20 @@ def only_the_owner_acts(step: Step) -> Iterator[str]:
         yield f"{step.event.type.value} by {step.event.session_id}, not by the owner {before.session_id}"
 
 
-def migration_names_the_owner(step: Step) -> Iterator[str]:
+@of(SessionMigrated)
+def migration_names_the_owner(step: Step, payload: SessionMigrated) -> Iterator[str]:
     """A migration leads from the owning session to the event's own."""
-    payload = step.event.payload
-    if not isinstance(payload, SessionMigrated) or step.before is None:
+    if step.before is None:
         return
     if (payload.old_session_id, payload.new_session_id) != (step.before.session_id, step.event.session_id):
         yield f"the migration names {payload.old_session_id} and {payload.new_session_id}"
 
 
-def models_are_versioned(step: Step) -> Iterator[str]:
+@of(ModelRevised)
+def models_are_versioned(step: Step, payload: ModelRevised) -> Iterator[str]:
     """A revision changes something, raises the version by one, and addresses events of the case."""
-    payload, before = step.event.payload, step.before
-    if not isinstance(payload, ModelRevised) or before is None:
+    before = step.before
+    if before is None:
         return
     if payload.model_version != before.version + 1:
         yield f"version {payload.model_version} follows {before.version}"
@@ -259,10 +283,11 @@ def models_are_versioned(step: Step) -> Iterator[str]:
             yield f"the revision addresses {addressed}"
 
 
-def repair_is_substantive(step: Step) -> Iterator[str]:
+@of(ModelRevised)
+def repair_is_substantive(step: Step, payload: ModelRevised) -> Iterator[str]:
     """Staleness ends only with a revision that cites the mismatch and changes, or removes, every stale item."""
-    before, payload = step.before, step.event.payload
-    if before is None or before.staleness is None or not isinstance(payload, ModelRevised):
+    before = step.before
+    if before is None or before.staleness is None:
         return
     mismatch = before.staleness.mismatch_event_id
     if payload.repaired_mismatch_event_id != mismatch or mismatch not in payload.addresses_event_ids:
@@ -272,19 +297,21 @@ def repair_is_substantive(step: Step) -> Iterator[str]:
         yield f"{', '.join(left)} left in substance as they were"
 
 
-def mismatch_spreads(step: Step) -> Iterator[str]:
+@of(ProbeCompared)
+def mismatch_spreads(step: Step, payload: ProbeCompared) -> Iterator[str]:
     """A material mismatch makes stale what it names and every step that depends on it; nothing else makes stale."""
-    payload, before = step.event.payload, step.before
-    if not isinstance(payload, ProbeCompared) or before is None:
+    before = step.before
+    if before is None:
         return
     expected = spread(before.model, payload.affected_claim_ids) if payload.material else ()
     if payload.stale_item_ids != expected:
         yield f"stale are {list(payload.stale_item_ids)} and should be {list(expected)}"
 
 
-def probes_keep_their_identity(step: Step) -> Iterator[str]:
+@of(ProbeCommitted, ProbeStarted, ProbeObserved, ProbeExposed, ProbeCompared, ProbeDiscarded)
+def probes_keep_their_identity(step: Step, payload: Payload) -> Iterator[str]:
     """What happens to a probe names the pending probe; a comparison, a display and a discard its observation."""
-    payload, before = step.event.payload, step.before
+    before = step.before
     if before is None:
         return
     pending = before.pending_probe
@@ -300,10 +327,11 @@ def probes_keep_their_identity(step: Step) -> Iterator[str]:
         yield f"{payload.probe.probe_id} is out of order"
 
 
-def bound_claims_are_as_committed(step: Step) -> Iterator[str]:
+@of(ProbeCommitted, ProbeCompared)
+def bound_claims_are_as_committed(step: Step, payload: ProbeCommitted | ProbeCompared) -> Iterator[str]:
     """A bound commitment holds the claim and the version as they then were; its comparison repeats that, with a belief
     change, and hits that claim."""
-    payload, before = step.event.payload, step.before
+    before = step.before
     if before is None:
         return
     if isinstance(payload, ProbeCommitted) and payload.probe.claim_id is not None:
@@ -318,10 +346,11 @@ def bound_claims_are_as_committed(step: Step) -> Iterator[str]:
             yield f"the comparison of a probe bound to {pending.claim_id} does not say what it did to it"
 
 
-def drift_is_explained(step: Step) -> Iterator[str]:
+@of(ProbeObserved, ProbeCompared)
+def drift_is_explained(step: Step, payload: ProbeObserved | ProbeCompared) -> Iterator[str]:
     """A comparison tells whether the executed arguments were the committed ones; where not, or not knowably, why.  An
     observation that tells it anew says matched of the committed digest only, and mismatched of another one."""
-    payload, before = step.event.payload, step.before
+    before = step.before
     if before is None or before.pending_probe is None:
         return
     if isinstance(payload, ProbeObserved) and payload.argument_match_status in _TOLD:
@@ -337,12 +366,10 @@ def drift_is_explained(step: Step) -> Iterator[str]:
         yield "the argument drift has no reason"
 
 
-def predictions_are_whole(step: Step) -> Iterator[str]:
+@of(ProbeCommitted)
+def predictions_are_whole(step: Step, payload: ProbeCommitted) -> Iterator[str]:
     """A commitment predicts something, says what would count against the belief, and names a tool that looks at the
     world: the user for what only the user can say, and never a delegation or a tool of the harness."""
-    payload = step.event.payload
-    if not isinstance(payload, ProbeCommitted):
-        return
     probe = payload.probe
     if not (probe.unknown_or_goal and probe.predicted_outcomes and probe.would_change_belief):
         yield f"{probe.probe_id} predicts nothing"
@@ -364,10 +391,11 @@ def sources_are_described(step: Step) -> Iterator[str]:
         yield f"{told.access_scope} access does not say what it leaves open"
 
 
-def comparisons_keep_authority(step: Step) -> Iterator[str]:
+@of(ProbeCompared)
+def comparisons_keep_authority(step: Step, payload: ProbeCompared) -> Iterator[str]:
     """A comparison is of its probe's authority, and so is the evidence that it describes."""
-    payload, before = step.event.payload, step.before
-    if not isinstance(payload, ProbeCompared) or before is None or before.pending_probe is None:
+    before = step.before
+    if before is None or before.pending_probe is None:
         return
     domain = before.pending_probe.authority_domain
     if payload.authority_domain is not domain:
@@ -376,18 +404,20 @@ def comparisons_keep_authority(step: Step) -> Iterator[str]:
         yield f"the comparison describes {payload.evidence.authority_domain.value}, its probe is of {domain.value}"
 
 
-def calibration_is_derived(step: Step) -> Iterator[str]:
+@of(CaseClosed)
+def calibration_is_derived(step: Step, payload: CaseClosed) -> Iterator[str]:
     """A closure's calibration is the one that its Timeline gives."""
-    if isinstance(step.event.payload, CaseClosed) and step.before is not None:
+    if step.before is not None:
         derived = calibrate(step.before.model, step.before.citations)
-        if step.event.payload.calibration != derived:
-            yield f"the closure says {step.event.payload.calibration.label.value}, the Timeline {derived.label.value}"
+        if payload.calibration != derived:
+            yield f"the closure says {payload.calibration.label.value}, the Timeline {derived.label.value}"
 
 
-def lessons_have_their_ground(step: Step) -> Iterator[str]:
+@of(CaseClosed)
+def lessons_have_their_ground(step: Step, payload: CaseClosed) -> Iterator[str]:
     """A lesson has its words and scope, and cites its own case, the user's word for it, or two cases that repeat it."""
-    payload, before = step.event.payload, step.before
-    if not isinstance(payload, CaseClosed) or before is None or payload.transfer.decision is TransferDecision.NONE:
+    before = step.before
+    if before is None or payload.transfer.decision is TransferDecision.NONE:
         return
     transfer = payload.transfer
     cases, events = frozenset(transfer.evidence_case_ids or ()), transfer.evidence_event_ids or ()
@@ -446,10 +476,21 @@ def check_state(case: Case) -> tuple[Violation, ...]:
 
 def check_step(step: Step) -> tuple[Violation, ...]:
     """Every way in which a step breaks a step invariant.  Of what lies before an adoption none is asked."""
-    own = Step(stands_before(step.before, step.event), step.event, step.after, known=step.before)
+    own = step
+    if isinstance(step.event.payload, CaseAdopted):
+        own = Step(stands_before(step.before, step.event), step.event, step.after, known=step.before)
     return tuple(
-        Violation(check.__name__, step.event.event_id, problem) for check in STEP_INVARIANTS for problem in check(own)
+        [
+            Violation(check.__name__, step.event.event_id, problem)
+            for check in _checks_of(step.event.type)
+            for problem in check(own)
+        ]
     )
+
+
+@cache
+def _checks_of(event: EventType) -> tuple[StepCheck, ...]:
+    return tuple(check for check in STEP_INVARIANTS if issubclass(PAYLOADS[event], _CONCERNS.get(check, object)))
 
 
 def invalid_citations(case: Case) -> tuple[str, ...]:

@@ -46,12 +46,13 @@ class Audited:
 
 def audited(state: Audited | None, events: Iterable[Event]) -> Audited | None:
     """Continue a state by events, checking each step."""
+    case = None if state is None else state.case
+    violations = [] if state is None else [*state.violations]
     for event in events:
-        before = None if state is None else state.case
-        after = evolve(before, event)
-        found = check_step(Step(before, event, after))
-        state = Audited(after, (*(() if state is None else state.violations), *found))
-    return state
+        after = evolve(case, event)
+        violations += check_step(Step(case, event, after))
+        case = after
+    return state if case is None or (state and case is state.case) else Audited(case, tuple(violations))
 
 
 @frozen

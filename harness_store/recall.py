@@ -56,8 +56,12 @@ class Recalled(Mapping[str, V], Generic[V]):
         return from_json(json.loads(line.partition(b" ")[2]), self._kind)
 
     def __iter__(self) -> Iterator[str]:
-        found = re.findall(rb"\n%s(E\d+) " % self._mark.encode(), self._lines)
-        return iter({**dict.fromkeys(key.decode() for key in found), **dict.fromkeys(self._added)})
+        found, sign, at = dict[str, None](), f"\n{self._mark}E".encode(), 0
+        while (at := self._lines.find(sign, at)) >= 0:  # many times faster than a pattern where there is nothing
+            begin = at + len(sign) - 1
+            at = self._lines.index(b" ", begin)
+            found[self._lines[begin:at].decode()] = None
+        return iter({**found, **dict.fromkeys(self._added)})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -41,7 +41,7 @@ def _number(value: object) -> bool:
 
 
 # The members of a record as a caller gives it, and those that sealing adds; ``seq`` alone may be missing.
-_GIVEN: Mapping[str, Callable[[object], bool]] = {
+_GIVEN_MEMBERS: Mapping[str, Callable[[object], bool]] = {
     "event_id": _text,
     "type": _text,
     "timestamp": _text,
@@ -59,8 +59,12 @@ _ADDED: Mapping[str, Callable[[object], bool]] = {
         and value["position"] <= value["size"]
     ),
 }
-_SEALED = {**_GIVEN, **_ADDED}
+Members = tuple[frozenset[str], Mapping[str, Callable[[object], bool]]]
+"""The members that a record must have, and all that it may have, each with what its value must be."""
+
 _OPTIONAL = frozenset({"seq"})
+_GIVEN: Members = frozenset(_GIVEN_MEMBERS) - _OPTIONAL, _GIVEN_MEMBERS
+_SEALED: Members = frozenset({*_GIVEN_MEMBERS, *_ADDED}) - _OPTIONAL, {**_GIVEN_MEMBERS, **_ADDED}
 
 
 class Reason(StrEnum):
@@ -211,12 +215,13 @@ def scan(data: bytes, start: Position = START) -> Scan:
     records: list[Mapping[str, Any]] = []
     positions = [start]
     pending: list[Mapping[str, Any]] = []
-    here = start  # after the last believed line; inside a transition its ``transition`` is still the one before
+    here = start  # after the last whole transition; ``pending`` are the believed lines of the next one
     offset = 0
     old_lines = hashlib.sha256()
 
     def stopped(reason: Reason) -> Scan:
-        return Scan(tuple(records), tuple(positions), Stop(here.count + 1, here.end, reason))
+        stop = Stop(here.count + len(pending) + 1, start.end + offset, reason)
+        return Scan(tuple(records), tuple(positions), stop)
 
     while offset < len(data):
         line_end = data.find(b"\n", offset)
@@ -231,15 +236,14 @@ def scan(data: bytes, start: Position = START) -> Scan:
             old_lines.update(data[offset : line_end + 1])
         offset = line_end + 1
         pending.append(record)
-        ends = legacy.ends_transition(record) if old else len(pending) == record["transition"]["size"]
-        here = Position(
-            count=here.count + 1,
-            hash=record["hash"],
-            transition=here.transition + ends,
-            end=start.end + offset,
-            legacy=here.legacy if not ends else old_lines.hexdigest() if old else "",
-        )
-        if ends:
+        if legacy.ends_transition(record) if old else len(pending) == record["transition"]["size"]:
+            here = Position(
+                count=here.count + len(pending),
+                hash=record["hash"],
+                transition=here.transition + 1,
+                end=start.end + offset,
+                legacy=old_lines.hexdigest() if old else "",
+            )
             records += pending
             positions.append(here)
             pending = []
@@ -267,11 +271,12 @@ def is_legacy(record: Mapping[str, Any]) -> bool:
 def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]], *, old: bool) -> Mapping[str, Any]:
     """The record of a line; ``old``: where all before it are of release 1.2.0 it may be one more."""
     old = old and (is_legacy(pending[0]) if pending else here.legacy != "" or here.count == 0)
+    count, last_hash = here.count + len(pending), pending[-1]["hash"] if pending else here.hash
     found = unframe(line)
     if isinstance(found, Reason):
         if not old:
             raise _UnbelievedError(found)
-        return _believe_old(line, here, found)
+        return _believe_old(line, count, last_hash, found)
     record, digest = found
     number = record.get("format")
     if _number(number) and number != FORMAT:
@@ -279,31 +284,31 @@ def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]], 
         raise _UnbelievedError(Reason.NEWER)
     if not _has(record, _SEALED):
         raise _UnbelievedError(Reason.WRONG_MEMBERS)
-    if record["prev_hash"] != here.hash:
+    if record["prev_hash"] != last_hash:
         raise _UnbelievedError(Reason.WRONG_CHAIN)
-    if record["event_id"] != event_id(here.count + 1):
+    if record["event_id"] != event_id(count + 1):
         raise _UnbelievedError(Reason.WRONG_ID)
     if pending and is_legacy(pending[0]):
         raise _UnbelievedError(Reason.WRONG_TRANSITION)
-    size = (pending or [record])[0]["transition"]["size"]
-    expected = {"number": here.transition + 1, "position": len(pending) + 1, "size": size}
-    if record["transition"] != expected:
+    place, size = record["transition"], (pending or [record])[0]["transition"]["size"]
+    if (place["number"], place["position"], place["size"]) != (here.transition + 1, len(pending) + 1, size):
         raise _UnbelievedError(Reason.WRONG_TRANSITION)
     if not pending and not _adopts(record, here):
         raise _UnbelievedError(Reason.NOT_ADOPTED)
-    return {**record, "hash": digest}
+    record["hash"] = digest
+    return record
 
 
-def _believe_old(line: bytes, here: Position, otherwise: Reason) -> Mapping[str, Any]:
+def _believe_old(line: bytes, count: int, last_hash: str, otherwise: Reason) -> Mapping[str, Any]:
     """A record of release 1.2.0, by that release's rules.  ``otherwise``: why the line is none of this one."""
     record = legacy.parsed(line)
     if record is None or not legacy.is_record(record):
-        raise _UnbelievedError(Reason.NOT_JSON if here.count and record is None else otherwise)
+        raise _UnbelievedError(Reason.NOT_JSON if count and record is None else otherwise)
     if record["hash"] != legacy.record_hash(record):
         raise _UnbelievedError(Reason.WRONG_HASH)
-    if record["prev_hash"] != here.hash:
+    if record["prev_hash"] != last_hash:
         raise _UnbelievedError(Reason.WRONG_CHAIN)
-    if record["event_id"] != event_id(here.count + 1):
+    if record["event_id"] != event_id(count + 1):
         raise _UnbelievedError(Reason.WRONG_ID)
     return record
 
@@ -316,7 +321,11 @@ def _adopts(record: Mapping[str, Any], after: Position) -> bool:
     return after.legacy != "" and isinstance(payload, dict) and payload.get(legacy.ADOPTED_LOG) == after.legacy
 
 
-def _has(record: Mapping[str, Any], members: Mapping[str, Callable[[object], bool]]) -> bool:
-    return (members.keys() - _OPTIONAL) <= record.keys() <= members.keys() and all(
-        members[name](value) for name, value in record.items()
-    )
+def _has(record: Mapping[str, Any], members: Members) -> bool:
+    needed, known = members
+    if not needed <= record.keys() <= known.keys():
+        return False
+    for name, value in record.items():  # noqa: SIM110  # asked of every member of every record
+        if not known[name](value):
+            return False
+    return True

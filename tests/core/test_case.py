@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import get_type_hints
 
 from hypothesis import given
 
-from harness_core.case import document, summary
-from harness_core.evolution import fold
+from harness_core.case import Case, document, summary
+from harness_core.evolution import Changes, fold
 from harness_core.testing import timelines
 from tests.core.desk import Desk, claim
 
@@ -88,3 +89,8 @@ def test_the_newest_update_comes_first() -> None:
     assert [e["case_id"] for e in desk.do("list", session_id_filter="s1")["cases"]] == ["c1"]
     assert [e["case_id"] for e in desk.do("list", status_filter="Active", limit=1)["cases"]] == ["c1"]
     assert desk.do("list", limit=1)["total_matching"] == 2
+
+
+def test_what_an_event_may_change_is_a_part_of_a_case() -> None:
+    """Every change that an evolution names is a field of a case, of its type."""
+    assert get_type_hints(Changes).items() <= get_type_hints(Case).items()
