@@ -15,7 +15,7 @@ import attrs
 
 from harness_core.commands import Commit, Request
 from harness_core.errors import Fault, refused
-from harness_core.redaction import redact_text, redact_value, secret_values
+from harness_core.redaction import Known, redact_text, redact_value, secret_values
 
 T = TypeVar("T", bound=Request)
 CASE_IDS = frozenset({"case_id", "prior_case_ids", "evidence_case_ids"})
@@ -25,13 +25,13 @@ def cleaned(request: T) -> T:
     """The request with every secret redacted.  Raises ``Refused`` where a case id looks like a secret."""
     secrets = secret_values(request.tool_args) if isinstance(request, Commit) else frozenset[str]()
     faults: list[Fault] = []
-    clean: T = _clean(request, "", secrets, faults)
+    clean: T = _clean(request, "", Known(secrets), faults)
     if faults:
         raise refused("invalid_arguments", *faults)
     return clean
 
 
-def _clean(value: Any, path: str, secrets: frozenset[str], faults: list[Fault]) -> Any:
+def _clean(value: Any, path: str, secrets: Known, faults: list[Fault]) -> Any:
     if isinstance(value, StrEnum):
         return value
     if isinstance(value, str):
@@ -49,5 +49,5 @@ def _clean(value: Any, path: str, secrets: frozenset[str], faults: list[Fault]) 
             changed[f.name] = after
         return attrs.evolve(value, **changed)
     if isinstance(value, Mapping):
-        return redact_value(dict(value), secrets)
+        return redact_value(dict(value))
     return value

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 from harness_core.secret_kinds import KINDS
 from harness_core.secret_names import KEYS_ALONE, Guess, secret_name, words_of
+from harness_core.secret_tables import cells
 from harness_core.wire import JSON
 
 MARK = "[REDACTED]"
@@ -42,7 +44,7 @@ Span = tuple[int, int]
 _STAND_IN = re.compile(
     r"(?:[a-z]+ )?(?:\[?<?redacted>?\]?|\$\{[^}]*\}|\$[A-Z_][A-Z0-9_]*|\$\([^)]*\)|\$env:\w+|%\w+%|%\(\w+\)s|%[sdr]"
     r"|\{{1,4}[^{}]*\}{0,4}|<[^<>]*>|[\w-]{0,16}?(?:[*•]+|x{5,}|\.{3,}|…)|your[-_ ].*|op://.*|vault:.*|arn:.*|https?://.*"
-    r"|(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]+)*/?|\w+(?: \| \w+)+)",
+    r"|(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]+)*/?|\w+(?: \| \w+)+|[|>][-+\d]{0,2})",
     re.IGNORECASE,
 )
 # ... say something about it (a state, a type, the beginning of a sentence), ...
@@ -59,7 +61,7 @@ _ORDINARY = words_of(
 # ... or be code that hands it on: a bracket, a constant, a call, an item, an attribute of something common.
 _CODE = re.compile(
     r"[\[({]|(?i:none|null|nil|undefined|true|false)(?!\w)|[A-Za-z_][\w.]*[(\[]|_[a-z_]+$"
-    r"|(?:args|cls|config|context|ctx|data|env|kwargs|local|module|options|os|params|process|props|req"
+    r"|\*{1,2}[a-z_]+$|(?:args|cls|config|context|ctx|data|env|kwargs|local|module|options|os|params|process|props|req"
     r"|request|secrets|self|settings|state|this|vars?)\.[A-Za-z_.]+$"
 )
 _NAME_LIKE = re.compile(r"[A-Za-z_.-]+|[A-Z]\w*[a-z]")
@@ -101,18 +103,20 @@ def _says_little(value: str) -> bool:
 # A word in front may belong to the name ("API key: ..."), and what joins name and value may be percent-encoded.
 _NAMED = re.compile(
     r"(?:(?<![\w\\])|(?<=\\[nrt])|(?<=\\)(?![nrtu])|(?<=%[0-9A-Fa-f]{2}))"
-    r"(?:(?P<before>[A-Za-z]{2,20}) )?(?P<name>[^\W\d][\w.-]{1,63})\\?[\"'`]?\]?"
-    r"(?P<join>[ \t]{0,40}+(?:=>|:=|={1,2}(?!=)|:(?!:|//)|%3[DdAa])[ \t]{0,40}+)"
+    r"(?:(?P<before>[A-Za-z]{2,20}) )?(?P<name>[^\W\d][\w.-]{1,63})\\{0,15}[\"'`]?\]?\*{0,3}"
+    r"(?P<join>[ \t]{0,40}+(?:=>|:=|={1,2}(?!=)|:(?!:|//)|%3[DdAa])(?:\*{1,3}(?=[ \t]))?[ \t]{0,40}+)"
 )
 _FLAG = re.compile(r"(?<![\w-])(?P<before>)--?(?P<name>[A-Za-z][\w-]{1,63})(?P<join>[ \t]{1,4})(?!-)")
 _TIGHT = ("=", "%3D", "%3d")
 _QUOTED = re.compile(
     # What begins like the code behind a string is no value: the quote in front closes that string.
-    r"(?P<prefix>[bfruBFRU]{0,2})\\?[\"'`](?![\s,)+;\]}])(?:"
+    r"(?P<prefix>[bfruBFRU]{0,2})(?:\\?[\"'`](?![\s,)+;\]}])(?:"
     r"(?<=[^\\]\")(?P<double>(?:[^\"\\\n]|\\.){0,1024}+)\"|(?<=[^\\]')(?P<single>(?:[^'\\\n]|\\.){0,1024}+)'"
     r"|(?<=`)(?P<tick>[^`\n]{0,1024}+)`"
     # JSON inside of JSON: its quotes are escaped, and a quote inside of its value is escaped once more.
     r"|(?<=\\\")(?P<nested>(?:[^\"\\\n]|\\\\\\.|\\\\[^\\\"]|\\[^\"\\\n]){0,1024}+)\\\")"
+    # ... and so on: at each level there are twice as many backslashes and one more.
+    r"|(?P<escape>\\{3,15}+)\"(?![\s,)+;\]}])(?P<deep>[^\n]{0,1024}?)(?<!\\)(?P=escape)\")"
 )
 _BARE = (
     r"(?:[^\s\"'`<>,;&\\%]|%(?!26)|[,;&](?=[^\s,;&\"'`\\])(?![A-Za-z_][\w.-]{0,40}[=:])|[\"'](?=\w)|\\(?![nrt\"'\\]))"
@@ -121,14 +125,22 @@ _BARE_HEAD = re.compile(_BARE + "{1,512}+")
 _BARE_REST = re.compile(_BARE + "++")
 _BARE_END = ".:)]}"  # stripped: mostly the sentence's or the code's own
 _LAST = re.compile(r"[&;,] ?[\w.-]{1,64}[=:]|[ \t)\]}\"'`.;,]{0,16}(?:$|[\r\n\\]|--?\w)", re.MULTILINE)
-# Some way apart: <password>x</password>, {"name": "PASSWORD", "value": "x"}
-_APART = (
-    re.compile(r"<(?P<name>[\w.:-]{2,64})>(?P<secret>[^<>\n]{1,1024})</(?P=name)"),
-    re.compile(
-        r"\bname[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<name>[\w.-]{2,64})[\"']?,?\s{0,40}"
-        r"[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<secret>[^\s\"',}]{1,1024})"
-    ),
+# Some way apart: <password>x</password>, {"name": "PASSWORD", "value": "x"}, a block of YAML, the next line.
+_ELEMENT = re.compile(r"<(?P<name>[\w.:-]{2,64})>(?P<secret>[^<>\n]{1,1024})</(?P=name)")
+_PAIR = re.compile(
+    r"\bname[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<name>[\w.-]{2,64})[\"']?,?\s{0,40}"
+    r"[\"']?value[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<secret>[^\s\"',}]{1,1024})"
 )
+_BLOCK = re.compile(
+    r"(?<![^\n])(?P<indent>[ ]{0,40}+)(?:- )?[\"']?(?P<name>[^\W\d][\w.-]{1,63})[\"']?:[ ]{1,4}[|>][-+\d]{0,2}[ ]{0,4}"
+    r"\r?\n(?P=indent)[ ]{1,40}(?P<secret>[^\s][^\n]*+(?:\n(?:(?P=indent)[ ]{1,40}[^\s][^\n]*+|[ \t\r]{0,40}(?=\n)))*+)"
+)
+_NEXT_LINE = re.compile(
+    r"(?<![^\n])(?P<indent>[ \t]{0,40}+)(?:[-*] )?[\"'*]{0,2}(?P<name>(?:[A-Za-z]{2,20} )?[^\W\d][\w.-]{1,63})"
+    r"[\"'*]{0,2}:[\"'*]{0,2}[ \t]{0,4}\r?\n"
+    r"(?=(?P<deeper>(?P=indent)[ \t]{1,40}|)(?P<secret>[^\s:#|>-]\S{1,510}[^\s:])[ \t]{0,4}(?:\r?\n|\Z))"
+)
+_APART = ((_ELEMENT, "</"), (_PAIR, "name"), (_BLOCK, ": "), (_NEXT_LINE, ":"))
 
 
 # What each pattern cannot do without; most texts hold none of it and need not be searched.
@@ -147,10 +159,12 @@ def _named(text: str) -> Iterator[Span]:
             if guess and (span := _value(text, at, guess, found["join"])):
                 yield span
                 at = span[1]
-    for pattern in _APART if "name" in text or "</" in text else ():
-        for found in pattern.finditer(text):
+    for pattern, sign in _APART:
+        for found in pattern.finditer(text) if sign in text else ():
             guess = secret_name(found["name"])
-            if guess and _discloses(guess, found["secret"], join=":", quoted=True, last=True):
+            last = found.groupdict().get("deeper", " ") != ""
+            whole = pattern is not _NEXT_LINE
+            if guess and _discloses(guess, found["secret"].strip(), join=":", quoted=whole, last=last):
                 yield found.span("secret")
 
 
@@ -193,6 +207,9 @@ def _spans(text: str) -> Iterator[Span]:
     yield from _shaped(text)
     yield from _named(text)
     yield from _in_json(text)
+    for guess, (start, end) in cells(text) if "\n" in text else ():
+        if _discloses(guess, text[start:end], join="=", quoted=False, last=True):
+            yield start, end
 
 
 _JSON_TOKEN = re.compile(r"\"(?P<text>(?:[^\"\\]|\\(?s:.))*+)(?:\"|\\?\Z)|[{}\[\],:]|[^\s{}\[\],:\"]+")
@@ -223,28 +240,33 @@ def _in_json(text: str) -> Iterator[Span]:
         yield last.span("text")
 
 
-class _Known:
-    """Secrets known from elsewhere, arranged so that one pass over a text finds all of them, however many there are."""
+class Known:
+    """Secrets known from elsewhere, arranged so that one pass over a text finds all of them, however many there are.
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        needles = {form for secret in secrets for form in _forms(secret.strip())} - {""}
-        self._width = min(map(len, needles), default=0)
-        self._by_start: dict[str, dict[int, set[str]]] = {}
-        for needle in needles:
-            by_length = self._by_start.setdefault(needle[: self._width], {})
-            by_length.setdefault(len(needle), set()).add(needle)
+    Make it once for all the texts that are to be redacted with the same secrets.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._needles = {form for secret in secrets for form in _forms(secret.strip())} - {""}
+        self._width = min(map(len, self._needles), default=0)
+        lengths: dict[str, set[int]] = {}
+        for needle in self._needles:
+            lengths.setdefault(needle[: self._width], set()).add(len(needle))
+        self._lengths = {start: sorted(found, reverse=True) for start, found in lengths.items()}
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where they stand; a short one counts only where it is no part of a word."""
-        for start in range(len(text) - self._width + 1) if self._by_start else ():
-            for length, needles in self._by_start.get(text[start : start + self._width], _NONE).items():
+        """Where they stand, less what lies in others; a short one counts only where it is no part of a word."""
+        done = 0
+        for start in range(len(text) - self._width + 1) if self._needles else ():
+            for length in self._lengths.get(text[start : start + self._width], ()):  # the longest first
                 end = start + length
+                if end <= done:
+                    break
                 inside = text[max(start - 1, 0) : start].isalnum() or text[end : end + 1].isalnum()
-                if text[start:end] in needles and (length >= SHORTEST_INSIDE_WORDS or not inside):
+                if text[start:end] in self._needles and (length >= SHORTEST_INSIDE_WORDS or not inside):
                     yield start, end
-
-
-_NONE: Mapping[int, set[str]] = {}
+                    done = end
+                    break
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -273,16 +295,13 @@ def _hide(text: str, spans: Iterable[Span]) -> str:
     return "".join(pieces) + text[done:]
 
 
-def redact_text(text: str, secrets: frozenset[str] = frozenset()) -> str:
+def redact_text(text: str, secrets: frozenset[str] | Known = frozenset()) -> str:
     """The text with every secret replaced by ``[REDACTED]``.
 
     ``secrets`` are values known as secret from the rest of the call (``secret_values``); they are found as they are,
     escaped as in JSON, and percent-encoded.  Redacting again changes nothing.
     """
-    return _redacted(text, _Known(secrets))
-
-
-def _redacted(text: str, known: _Known) -> str:
+    known = secrets if isinstance(secrets, Known) else Known(secrets)
     if len(text) < SHORTEST_REPEATED:  # shorter than any secret with what gives it away: ids, words, most names
         return text
     while (hidden := _hide(text, chain(_spans(text), known.spans(text)))) != text:
@@ -305,11 +324,13 @@ def _walk(value: JSON, guess: Guess | None, leaf: _Leaf) -> JSON:
     if isinstance(value, Mapping):
         named = next((secret_name(value[f]) for f in _NAME_FIELDS if isinstance(value.get(f), str)), None)
         walked: dict[Any, JSON] = {}
+        alike = Counter[Any]()
         for key, item in value.items():
             own = named if key == "value" else secret_name(key) if isinstance(key, str) else None
-            clean = leaf(key, None)
+            clean = name = leaf(key, None)
             while clean in walked:  # two keys that differed in their secrets alone
-                clean += "'"
+                alike[name] += 1
+                clean = f"{name} {alike[name] + 1}"
             walked[clean] = _walk(item, guess or own, leaf)
         return walked
     if isinstance(value, list | tuple):
@@ -337,12 +358,12 @@ def redact_value(value: JSON, secrets: frozenset[str] = frozenset()) -> JSON:
     What stands under a secret-naming key is treated as the module's text says; all other text and the keys themselves
     go through ``redact_text`` with ``secrets`` and the value's own ``secret_values``.
     """
-    known = _Known(secrets | secret_values(value))
+    known = Known(secrets | secret_values(value))
 
     def clean(item: JSON, guess: Guess | None) -> JSON:
         if _hidden(item, guess):
             return MARK
-        return _redacted(item, known) if isinstance(item, str) else item
+        return redact_text(item, known) if isinstance(item, str) else item
 
     return _walk(value, None, clean)
 

@@ -130,11 +130,14 @@ SHAPED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "private key block",
         ("private key",),
-        # As far as the END line; where that is missing, as far as there are headers and lines of base64.
+        # As far as the END line; where that is missing, as far as there are headers and lines of base64, and a piece of
+        # such a line.
         (
             r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
-            r"(?:(?:[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}|(?:(?:\s|\\[nrt]){0,8}"
-            r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\r\n\\]{0,80}|[A-Za-z0-9+/=]{16,}))*+)"
+            r"(?:(?:[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}|(?:(?:\s|\\[nrt]){0,40}"
+            r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\r\n\\]{0,80}|[A-Za-z0-9+/=]{16,}))*+"
+            r"(?:(?:\s|\\[nrt]){1,40}(?=[A-Za-z+/=]{0,14}\d|[A-Za-z+/=]{1,15}\W{0,8}\Z)[A-Za-z0-9+/=]{1,15}"
+            r"(?![\w+/=]))?)"
         ),
     ),
     ("password in a URL", ("://",), r"://[^\s/?#:@\"'<>]{0,128}:(?P<secret>[^\s/?#\"'<>]{1,256})@"),
@@ -200,10 +203,22 @@ SHAPED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (
         "password on a command line",
-        ("curl", "wget", "sshpass", "mysql", "mariadb"),
+        ("curl", "wget", "sshpass", "mysql", "mariadb", "login", "redis-cli", "mongo", "ldap"),
         EDGE
         + r"(?:(?:curl|wget)\b[^\n]{0,256}?[ \t](?:-u|--user)[ =]?[\"']?[^\s:\"'-][^\s:\"']{0,63}:"
-        + r"|sshpass[ \t]+-p[ \t]?[\"']?|(?:mysql|mysqldump|mariadb)\b[^\n]{0,256}?[ \t]-p[\"']?)(?P<secret>[^\s\"']+)",
+        + r"|sshpass[ \t]+-p[ \t]?[\"']?|(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,256}?[ \t]-p[\"']?"
+        + r"|(?:docker|podman|buildah|skopeo|nerdctl|helm|oc)\b[^\n]{0,32}?[ \t]login\b[^\n]{0,256}?[ \t]-p[ \t][\"']?"
+        + r"|redis-cli\b[^\n]{0,256}?[ \t]-a[ \t]{1,4}[\"']?"
+        + r"|(?:mongo|mongosh|mongodump|mongorestore)\b[^\n]{0,256}?[ \t]-p[ \t]{1,4}[\"']?"
+        + r"|ldap(?:search|modify|add|delete|whoami|passwd)\b[^\n]{0,256}?[ \t]-w[ \t]{1,4}[\"']?)"
+        + r"(?!-)(?P<secret>[^\s\"']+)",
+    ),
+    (
+        "password in LDIF",
+        ("password:", "unicodepwd:"),
+        EDGE
+        + r"(?i:userpassword|unicodepwd|sambantpassword|sambalmpassword)::?[ ]{0,4}"
+        + r"(?P<secret>[A-Za-z0-9+/={}$.-]{2,})",
     ),
 )
 

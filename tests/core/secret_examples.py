@@ -115,6 +115,9 @@ BY_SHAPE: dict[str, list[tuple[str, str, str]]] = {
         ("", PGP, ""),
         ("", PEM.replace("\n", "\\n"), ""),
         ("", PEM.partition("-----END")[0].strip(), ""),
+        ("", PEM.partition("-----END")[0].strip()[:-30], ""),
+        ("", PEM.partition("-----END")[0].strip()[:-30].replace("\n", "\\n"), ""),
+        ("key: |\n" + " " * 12, PEM.partition("-----END")[0].strip().replace("\n", "\n" + " " * 12), ""),
     ],
     "password in a URL": [
         ("postgres://ann:", "p@ss-w0rd", "@db.example.org/x"),
@@ -150,7 +153,13 @@ BY_SHAPE: dict[str, list[tuple[str, str, str]]] = {
         ("curl -s -u ann:", "swordfish", " https://example.org"),
         ("sshpass -p ", "swordfish", " ssh x"),
         ("mysql -uroot -p", "swordfish", " db"),
+        ("mysql -p", "swordfish", ""),
+        ("docker login -u ann -p ", "swordfish", " registry.example.org"),
+        ("redis-cli -h cache -a ", "swordfish", " ping"),
+        ("mongosh -u ann -p ", "swordfish", " db"),
+        ("ldapsearch -x -w ", "swordfish", " -b x"),
     ],
+    "password in LDIF": [("userPassword:: ", "c3dvcmRmaXNo", "\n"), ("dn: x\nuserPassword: ", "{SSHA}abc", "\n")],
 }
 
 # Secrets that the name in front of them gives away.
@@ -192,6 +201,27 @@ BY_NAME = [
     ("пароль: ", "quokka", ""),
     ("f(password=", "hunter2", ")"),
     ("apikey=", "http%3A1", ""),
+    # a name and its value in Markdown
+    ("**Password:** ", "swordfish", "\n"),
+    ("- **Password**: ", "swordfish", "\n- next"),
+    ("*API key:* ", "kilo-lima-99", ""),
+    # JSON inside of JSON inside of JSON
+    (r'{"a": "{\"b\": \"{\\\"password\\\": \\\"', "kilo-lima", r'\\\", \\\"n\\\": 3}\"}"}'),
+    (r'"\\\\\\\"token\\\\\\\":\\\\\\\"', "abc123", r'\\\\\\\",\\\\\\\"n\\\\\\\""'),
+    # on the next line, and in the lines of a block
+    ("password:\n  ", "swordfish", "\nuser: ann"),
+    ("API key:\n", "abc123def456", "\n"),
+    ("- **Token:**\n  ", "abc123def456", ""),
+    ("db:\n  password:\n    ", "swordfish", "\n  user: ann"),
+    ("password: |\n  ", "swordfish\n  and more\n\n  of it", "\nuser: ann"),
+    ("  client_secret: >-\n    ", "kilo-lima-99", "\n  other: x"),
+    # below its heading
+    ("user\tpassword\nann\t", "swordfish", ""),
+    ("user,password,n\nann,", "swordfish", ",3"),
+    ('"user","password"\n"ann, b.","', 'sword,""fish', '"\n'),
+    ("id;api_key\n1;", "kilo-lima-99", "\n\nid"),
+    ("See:\n\n| user | password |\n|------|:---:|\n| ann | ", "swordfish", " |\n"),
+    ("user | **Password**\n--- | ---\nann | `", "swordfish", "`"),
 ]
 
 # Ordinary text, a line each.
@@ -303,4 +333,29 @@ CLEAN += [
     '{"sha256": "' + HEX[:64] + '", "prev_hash": "' + "0" * 64 + '", "event_id": "E000042", "probe_id": "PR000001"}',
     "archive/artifacts/" + HEX[:64] + ".txt",
     "password: ",
+]
+CLEAN += [
+    "token,count\nthe,42\nTokenization,7",
+    "token\tn\nUSDC\t1.5",
+    "suite,pass,fail\ncore,1748,0",
+    "Password, token, cookie\nfoo, swordfish, bar",
+    "user,password\n\nann,swordfish",
+    "| name | password |\n|---|---|\n| ann | required |\n| bob | *** |",
+    "Enter your password:\nThen press enter",
+    "Password:\nrequired\n",
+    "token:\n  description: what the token is for\n  type: string",
+    "password:\n  min_length: 8",
+    "secret: |\n",
+    "token: |\n  This says what a token is.\nnext: x",
+    "tokens:\n  512",
+    "**Password:** required",
+    "password = **kwargs",
+    "-----BEGIN PUBLIC KEY-----\nabc\n",
+    "docker run -p 8080:80 x",
+    "docker login registry.example.org",
+    "mysql -p db",
+    "redis-cli -a",
+    "mkdir -p password/here",
+    "userPassword:",
+    r'{"a": "{\"b\": \"{\\\"n\\\": \\\"kilo-lima\\\"}\"}"}',
 ]
