@@ -159,7 +159,7 @@ class CaseFiles(Generic[S]):
     def recall(self) -> Seen[S] | None:
         """The case as its last writer left it, without reading the log; ``None`` where it must be read."""
         receipt = self.receipt()
-        if receipt is None:
+        if receipt is None or self.disk.stat(self.journal) is not None:
             return None
         projection, lines = read_file(self.disk, self.projection), self.receipts.lines(receipt.index)
         block = _block_of(projection[0]) if projection else None

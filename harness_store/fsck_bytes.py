@@ -18,6 +18,7 @@ from .fsck_verdicts import Check, Verdict, verdict_of
 
 FORMAT = 2
 ZEROS = "0" * 64
+TRAILER = len(',"hash":""}') + 64
 BEGIN, END = "<!-- EPISTEMIC-HARNESS-DATA\n", "\nEND-EPISTEMIC-HARNESS-DATA -->\n"
 MEMBERS = {"event_id", "type", "timestamp", "session_id", "payload", "format", "prev_hash", "transition"}
 TEXTS = ("event_id", "type", "timestamp", "session_id", "prev_hash", "hash")
@@ -63,6 +64,18 @@ def parse(text: str) -> Any:
         raise ValueError(f"{word} is no JSON")
 
     return json.loads(text, object_pairs_hook=once, parse_constant=never)
+
+
+def unsealed(line: bytes) -> dict[str, Any] | None:
+    """The object on a line that ends with the hash of the rest; ``None`` where it does not hold."""
+    body, trailer = line[:-TRAILER] + b"}", line[-TRAILER:]
+    if trailer != b',"hash":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii"):
+        return None
+    try:
+        found = parse(body.decode("ascii"))
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def record_on(line: bytes) -> dict[str, Any] | str:

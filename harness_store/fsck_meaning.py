@@ -18,6 +18,7 @@ from harness_core.replay import audit
 
 from . import legacy_fsck
 from .fsck_bytes import Head, head_of, read
+from .fsck_receipt import receipt_faults
 from .fsck_verdicts import Check, Verdict, verdict_of
 
 
@@ -70,6 +71,7 @@ def check_projections(
         kept = {path.name for path in (folder / "archive").glob("case-v*.md")}
         names = [f"case-v{version:04d}.md" for version in range(1, case.version + 1)]
         torn += [f"archive/{name} is missing" for name in names if name not in kept]
+    faults += receipt_faults(case, folder)
     return verdict_of("projections", faults), tuple(torn)
 
 

@@ -18,10 +18,12 @@ from harness_core.errors import Damaged
 from .case_files import PROJECTION, Examined, encode_projection
 from .codec import Audited, CaseCodec
 from .disk import Disk, make_folder, read_file, reporting, write_undurably
+from .fsck_receipt import receipt_faults
 from .heads import Block, Head, read_block
 from .journal import MARK
 from .layout import Layout
 from .portfolio import Portfolio
+from .receipts import RECEIPT
 from .records import scan
 from .registry import Registry
 
@@ -33,6 +35,7 @@ class Kind(StrEnum):
     SETTLE = "settle"
     PROJECT = "project"
     ARCHIVE = "archive"
+    FORGET = "forget"
     BINDINGS = "bindings"
 
 
@@ -71,6 +74,7 @@ class Repairs:
             Kind.SETTLE: self._settle,
             Kind.PROJECT: self._project,
             Kind.ARCHIVE: self._archive,
+            Kind.FORGET: self._forget,
             Kind.BINDINGS: lambda _, budget: self._registry.rebuild(budget),
         }
         if repair not in self.plan(repair.case_id):
@@ -93,6 +97,9 @@ class Repairs:
             if done:
                 yield Repair(Kind.SETTLE, case_id, "events.jsonl", "; ".join(done))
             yield from self._of_archive(case_id, folder)
+            state = examined.acknowledged.state
+            if state is not None and any(receipt_faults(state.case, folder)):
+                yield Repair(Kind.FORGET, case_id, RECEIPT, "take it away; the next writer leaves a right one")
         elif all(finding.where == PROJECTION for finding in verdict.findings):
             count = self._whole(case_id, examined).count
             if count:
@@ -167,6 +174,12 @@ class Repairs:
         with self._cases.journal(case_id).lock(wait), reporting(f"archiving case {case_id}"):
             make_folder(self._disk, path.parent)
             write_undurably(self._disk, path, encode_projection(text))
+
+
+    def _forget(self, repair: Repair, wait: float) -> None:
+        case_id = _case_of(repair)
+        with self._cases.journal(case_id).lock(wait), reporting(f"taking away the receipt of case {case_id}"):
+            self._disk.unlink(self._layout.case(case_id) / repair.file)
 
 
 def _case_of(repair: Repair) -> str:

@@ -24,7 +24,15 @@ TEXT = DOCUMENT.read_text(encoding="utf-8")
 EXAMPLE = re.compile(
     r"<!-- example: (?P<path>\S+) -->\n(?:(?P<fence>`{3,4})\n(?P<content>.*?)(?P=fence)\n)?", re.DOTALL
 )
-NAMED = ["format.json", "cases/c1/events.jsonl", "cases/c1/case.md", "sessions.json", ".store.lock"]
+NAMED = [
+    "format.json",
+    "cases/c1/events.jsonl",
+    "cases/c1/case.md",
+    "cases/c1/.receipt",
+    "cases/c1/.index",
+    "sessions.json",
+    ".store.lock",
+]
 
 
 def store() -> Files:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from harness_core.evolution import fold
 from harness_core.testing import timelines
 from harness_store import Harness
 from harness_store.disk import PosixDisk
+from harness_store.fsck import check_case
+from harness_store.fsck_verdicts import Verdict
 from harness_store.recall import Recalled, lines_of, recalled, rest_of, touched
 from harness_store.receipts import INDEX, RECEIPT
+from harness_store.records import frame
 
 SOURCE = {
     "summary": "The notes name the limit",
@@ -200,3 +204,45 @@ def test_a_copy_of_a_store_is_read_anew(root: Path, tmp_path: Path) -> None:
     harness = Harness(tmp_path / "copy", disk=disk)
     evidence(harness)
     assert disk.read_of_logs > 0
+
+
+def lie(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """A receipt whose own hash holds, of the very files beside it, and which says something else."""
+    path = root / "cases/c1" / RECEIPT
+    said = json.loads(path.read_bytes().partition(b"\n")[0])
+    del said["hash"]
+    change(said)
+    path.write_bytes(frame(said)[0])
+
+
+def shorten(root: Path) -> None:
+    path = root / "cases/c1" / INDEX
+    data = path.read_bytes().replace(b'"full"', b'"lead"')
+    path.write_bytes(data)
+    lie(root, lambda said: said.update(index=[len(data), zlib.crc32(data)]))
+
+
+LIES: list[Callable[[Path], None]] = [
+    lambda root: lie(root, lambda said: said["card"]["summary"].update(status="closed")),
+    lambda root: lie(root, lambda said: said["rest"].update(probe_count=7)),
+    lambda root: lie(root, lambda said: said["position"].__setitem__(0, 5)),
+    shorten,
+]
+
+
+@pytest.mark.parametrize("planted", LIES)
+def test_a_receipt_that_lies_is_found_by_the_checker_and_taken_away_by_a_repair(
+    root: Path, planted: Callable[[Path], None]
+) -> None:
+    """Whoever may write the store could plant one; replay goes by the records, and fsck says what the receipt is."""
+    planted(root)
+    report = check_case(root / "cases/c1")
+    assert [(check.name, check.verdict) for check in report.checks if check.verdict is not Verdict.OK] == [
+        ("projections", Verdict.VIOLATED)
+    ]
+    assert Harness(root).replay("c1")["usable"]
+    harness = Harness(root)
+    assert [harness.repair(planned) for planned in harness.repairs()] == [True]
+    assert check_case(root / "cases/c1").sound
+    assert evidence(Harness(root))["evidence_event_ids"] == ["E000007"]
+    assert check_case(root / "cases/c1").sound
