@@ -146,10 +146,13 @@ def event_id(number: int) -> str:
     return f"E{number:06d}"
 
 
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
 def canonical_json(value: object) -> str:
     """Compact, sorted ASCII JSON.  Raises ``ValueError`` or ``TypeError`` for what has no such form."""
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return _canonical(value)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
