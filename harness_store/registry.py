@@ -31,6 +31,7 @@ Portfolio = Callable[[], Iterable[Case]]
 """Every case that can be read, the readable part of damaged ones included."""
 Kept = Map[str, Binding]
 """The bindings as a process keeps them: the next ones share what did not change."""
+_STANDING = frozenset({SlotState.SETTLED, SlotState.BEFORE, SlotState.BROKEN})
 _READ_ANYHOW = frozenset({"not_permitted", "disk_full", "io_error"})
 
 
@@ -107,6 +108,8 @@ class Registry:
                 with self.hold(wait) as held:
                     return held.bindings
             except Unavailable as error:
+                if error.code == "locked" and (standing := self._standing()) is not None:
+                    return standing
                 if error.code not in _READ_ANYHOW:
                     raise
                 # A store that cannot be written to is still read; what a dead process left stays to be settled.
@@ -115,6 +118,13 @@ class Registry:
                     return found
         self._cached = (loaded.signature, found)
         return found
+
+    def _standing(self) -> Kept | None:
+        """The bindings while a live holder of the store's lock changes them: until it is through, they are what they
+        were.  ``None`` where the file tells neither.  What a case itself says is asked before anything is done on it.
+        """
+        loaded = self._sessions.load()
+        return _parsed(loaded) if loaded.state in _STANDING else None
 
     @contextlib.contextmanager
     def hold(self, wait: float | None) -> Iterator[Held]:

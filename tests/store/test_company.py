@@ -175,6 +175,42 @@ def test_another_sessions_writing_never_costs_an_observation(root: Path) -> None
         assert probe(harness, operation="compare", disposition="match", rationale="r", belief_change="unchanged")
 
 
+class Meanwhile(PosixDisk):
+    """A real disk on which something else happens after each step that changes it."""
+
+    def __init__(self, what: Callable[[], object]) -> None:
+        super().__init__()
+        self._what = what
+
+    def write(self, fd: int, data: bytes, offset: int) -> None:
+        for end in (len(data) // 2, len(data)):  # also half-way: what is written in place is seen so
+            super().write(fd, data[:end], offset)
+            self._what()
+
+    def replace(self, source: Path, target: Path) -> None:
+        super().replace(source, target)
+        self._what()
+
+
+def test_at_no_moment_of_another_sessions_transition_is_a_session_without_its_case(root: Path) -> None:
+    """While a live process is half-way through a change of bindings, whoever else looks finds its own as it was."""
+    reader = Harness(root)
+    probe(reader, operation="commit", **PROBE)
+    looks = []
+
+    def look() -> None:
+        fresh = Harness(root)
+        looks.append((fresh.is_active("s1"), fresh.context("s1", 4_000) is not None, reader.is_bound("s1")))
+
+    busy = Harness(root, disk=Meanwhile(look))
+    model(busy, "other", operation="pause", reason="r")
+    model(busy, "other", operation="resume", case_id="c2")
+    assert len(looks) > 20
+    assert set(looks) == {(True, True, True)}
+    with act(reader, host=True) as execution:
+        assert execution.recording
+
+
 def test_a_lock_that_is_not_had_is_said(root: Path) -> None:
     """A tool waits no longer than its bound, a lifecycle callback no longer than its own; nothing was written then."""
     harness = Harness(root, wait=0.01)
