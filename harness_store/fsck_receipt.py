@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness_core.case import Case, summary
+from attrs import asdict
+
+from harness_core.case import Artifact, Case, summary
+from harness_core.evidence import Citation
 from harness_core.transfer import lesson_of
-from harness_core.wire import to_json
 
 from .fsck_bytes import parse, read, unsealed
 
@@ -78,8 +80,13 @@ def _told(lines: Iterable[bytes]) -> dict[str, Any]:
 
 
 def _meant(case: Case) -> dict[str, Any]:
-    cited = {event_id: to_json(citation) for event_id, citation in case.citations.items()}
-    return cited | {f"#{event_id}": to_json(kept) for event_id, kept in case.artifacts.items()}
+    cited = {event_id: _plain(citation) for event_id, citation in case.citations.items()}
+    return cited | {f"#{event_id}": _plain(kept) for event_id, kept in case.artifacts.items()}
+
+
+def _plain(value: Citation | Artifact) -> Any:
+    """The members of a value as JSON; an optional one that is not there is left out."""
+    return _as_json(asdict(value, filter=lambda member, content: content is not None or member.default is not None))
 
 
 def _as_json(value: Any) -> Any:
