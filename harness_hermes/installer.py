@@ -16,6 +16,7 @@ from attrs import frozen
 
 from harness_store.disk import PosixDisk, make_folder, reporting, write_durably
 
+from .plugin.profiles import FOLDER
 from .settings_file import UnfitSettings, in_list, value_at, with_item, without_item
 
 NAME = "epistemic-harness"
@@ -37,6 +38,7 @@ def register(ctx):
 '''
 ENABLED = ("plugins", "enabled")
 DISABLED = ("plugins", "disabled")
+SETTINGS = ("plugins", "entries")
 
 
 class NotOurs(Exception):
@@ -127,6 +129,17 @@ def plan_uninstall(home: Path) -> list[Change]:
             raise NotOurs(f"{folder} was not written by this command; it is left alone")
         changes += [Change(path, _read(path), None) for path in (folder / "__init__.py", folder / "plugin.yaml")]
     return changes
+
+
+def left(home: Path) -> list[str]:
+    """What stays of us in the profile ``home`` when the plugin is taken out, each with its place."""
+    text = _read(home / "config.yaml") or ""
+    own = value_at(text, (*SETTINGS, NAME)) is not None
+    store = home / FOLDER
+    return [
+        *([f"{store}: the recorded cases"] if store.exists() else []),
+        *([f"{'.'.join((*SETTINGS, NAME))} in {home / 'config.yaml'}: the plugin's settings"] if own else []),
+    ]
 
 
 def carry_out(changes: list[Change]) -> list[Change]:

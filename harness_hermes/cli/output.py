@@ -61,12 +61,22 @@ def fail(message: str, as_json: bool, code: str) -> NoReturn:
     raise typer.Exit(1)
 
 
+FOR_PEOPLE = {'epistemic_model(operation="list")': "`epistemic-harness case list`"}
+"""What an error tells a model to call, and the command with which a person does the same."""
+
+
+def _in_our_words(text: str) -> str:
+    for call, command in FOR_PEOPLE.items():
+        text = text.replace(call, command)
+    return text
+
+
 @contextmanager
 def errors(as_json: bool, *also: type[Exception]) -> Iterator[None]:
     """Turn the harness's own errors, and those named, into a clear answer with status 1."""
     try:
         yield
     except HarnessError as error:
-        fail(str(error), as_json, error.code)
+        fail(_in_our_words(str(error)), as_json, error.code)
     except also as error:
         fail(str(error), as_json, type(error).__name__)

@@ -31,10 +31,15 @@ def install(home: Home = None, dry_run: DryRun = False, as_json: AsJson = False)
 
 @app.command()
 def uninstall(home: Home = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Disable the plugin in the profile and remove its directory.  Recorded cases stay where they are."""
+    """Disable the plugin in the profile and remove its directory.
+
+    Recorded cases and the plugin's own settings stay, and are named.
+    """
     with errors(as_json, installer.NotOurs, UnfitSettings, OSError):
-        changes = installer.plan_uninstall(home_of(home))
-        _report(changes if dry_run else installer.carry_out(changes), as_json, dry_run=dry_run)
+        profile = home_of(home)
+        changes = installer.plan_uninstall(profile)
+        left = installer.left(profile)
+        _report(changes if dry_run else installer.carry_out(changes), as_json, dry_run=dry_run, left=left)
 
 
 @app.command()
@@ -55,14 +60,16 @@ def status(home: Home = None, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def _report(changes: Sequence[installer.Change], as_json: bool, *, dry_run: bool) -> None:
+def _report(changes: Sequence[installer.Change], as_json: bool, *, dry_run: bool, left: Sequence[str] = ()) -> None:
     def show() -> None:
         for change in changes:
             console.print(f"{change.kind:<10} {change.path}")
             if change.kind == "changed":
                 console.print(change.diff, end="")
+        for what in left:
+            console.print(f"left       {what}")
         if dry_run:
             console.print("nothing was written (--dry-run)")
 
     rows = [{"path": str(change.path), "change": change.kind, "diff": change.diff} for change in changes]
-    answer({"changes": rows, "written": not dry_run}, as_json, show)
+    answer({"changes": rows, "left": list(left), "written": not dry_run}, as_json, show)

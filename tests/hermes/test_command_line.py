@@ -55,6 +55,29 @@ def test_every_command_says_what_it_does() -> None:
         assert "--json" in done.output, command
 
 
+def test_a_person_is_told_a_command_where_a_model_is_told_a_call(root: Path) -> None:
+    """A case that is not there is answered with the command that lists those that are."""
+    done = run(*at(root, "case", "show", "absent"))
+    assert done.exit_code == 1
+    assert "`epistemic-harness case list` names those there are" in done.output
+    assert "epistemic_model" not in done.output
+
+
+def test_an_uninstallation_names_what_it_leaves(tmp_path: Path) -> None:
+    """Recorded cases and the plugin's settings stay, and both are named with their places."""
+    home = ("--hermes-home", str(tmp_path))
+    answer("plugin", "install", *home)
+    assert answer("plugin", "uninstall", *home)["left"] == []
+    own = {"entries": {"epistemic-harness": {"settings": {"injection_max_chars": 500}}}}
+    (tmp_path / "config.yaml").write_text(json.dumps({"plugins": own}), encoding="utf-8")
+    Harness(tmp_path / "epistemic-harness").model(
+        {"operation": "open", "case_id": "kept", "top_unknown": "x"}, session_id="s1"
+    )
+    store, settings = answer("plugin", "uninstall", *home)["left"]
+    assert store.startswith(f"{tmp_path / 'epistemic-harness'}:")
+    assert str(tmp_path / "config.yaml") in settings
+
+
 def test_the_portfolio_is_listed(root: Path) -> None:
     """``case list`` shows every case, and can be narrowed to a status."""
     assert {case["case_id"] for case in answer(*at(root, "case", "list"))["cases"]} == {CASE_ID, "open-one"}
