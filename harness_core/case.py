@@ -121,3 +121,10 @@ def summary(case: Case) -> dict[str, Any]:
         "pending_probe_status": None if probe is None else probe.status.value,
         "epistemically_stale": case.stale,
     }
+
+
+SUMMARY = frozenset(
+    {"case_id", "status", "created_at", "updated_at", "summary", "session_id", "session_ids", "event_count"}
+    | {"pending_probe_status", "epistemically_stale"}
+)
+"""The members of a ``summary``."""

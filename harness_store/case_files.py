@@ -187,15 +187,14 @@ class CaseFiles(Generic[S]):
 
         It is never needed, so a failure is only told.
         """
-        state, rest = seen.snapshot.state, None
-        if state is not None and seen.log is not None and seen.projection is not None:
-            rest = self.codec.rest(state)
-        if state is None or seen.log is None or seen.projection is None or rest is None:
+        state, left, projected = seen.snapshot.state, seen.log, seen.projection
+        rest = None if state is None else self.codec.rest(state)
+        if state is None or rest is None or left is None or projected is None:
             return None
         try:
             index = self.receipts.add(index, self.codec.lines(state, None if index is None else records))
             card = self.codec.card(state)
-            self.receipts.write(Receipt(seen.log, seen.projection, seen.position, index, rest, card))
+            self.receipts.write(Receipt(left, projected, seen.position, index, rest, card))
         except OSError as error:
             log.info("no_receipt", case=self.folder.name, error=str(error))
             return None

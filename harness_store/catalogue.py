@@ -7,6 +7,7 @@ case does not: no lesson comes or goes without a change of bindings, and what th
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 from attrs import frozen
 
+from harness_core.case import SUMMARY
 from harness_core.errors import HarnessError
 from harness_core.retrieval import LEAST_SHARED, family, tokens
 from harness_core.structuring import is_case_id
@@ -118,7 +120,8 @@ class Catalogue:
         look = self._look(names)  # before the case is read, so that a change meanwhile counts
         receipt = Receipts(self._disk, folder).read()
         if receipt is not None and look == (receipt.log.stamp, receipt.projection.stamp):
-            return Entry(names, look, _card(receipt.card))
+            with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):  # no card after all
+                return Entry(names, look, _card(receipt.card))
         found = self._disk.stat(folder)
         if found is None or found.kind != "folder":
             return None
@@ -139,4 +142,6 @@ class Catalogue:
 
 
 def _card(said: Mapping[str, Any]) -> Card:
+    if set(said["summary"]) != SUMMARY or type(said["summary"]["updated_at"]) is not str:
+        raise ValueError("no summary")
     return Card(said["summary"], tokens(said["taught"]))

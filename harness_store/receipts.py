@@ -68,17 +68,7 @@ class Receipts:
         except OSError:  # missing, a link, a folder: nothing to go by
             return None
         found = unframe(data.partition(b"\n")[0])  # what follows is left of a longer one
-        if isinstance(found, Reason) or found[0].get("format") != FORMAT:
-            return None
-        said = found[0]
-        return Receipt(
-            log=Stat(*said["log"]),
-            projection=Stat(*said["projection"]),
-            position=Position(*said["position"]),
-            index=Index(*said["index"]),
-            rest=said["rest"],
-            card=said["card"],
-        )
+        return None if isinstance(found, Reason) else _receipt(found[0])
 
     def write(self, receipt: Receipt) -> None:
         """Leave this one.  Under the case's lock."""
@@ -111,3 +101,26 @@ class Receipts:
             with opened(self._disk, self._folder / INDEX, create=True) as fd:
                 self._disk.write(fd, data, index.end)
         return index.after(data)
+
+
+def _receipt(said: Mapping[str, Any]) -> Receipt | None:
+    """What a line says whose hash holds; ``None`` where that is no receipt of this format."""
+    try:
+        shaped = [len(said[name]) for name in ("log", "projection", "position", "index")] == [6, 6, 5, 2]
+        if said["format"] != FORMAT or not shaped or {int} != {type(number) for number in _numbers(said)}:
+            return None
+        return Receipt(
+            log=Stat(*said["log"]),
+            projection=Stat(*said["projection"]),
+            position=Position(*said["position"]),
+            index=Index(*said["index"]),
+            rest={**said["rest"]},
+            card={**said["card"]},
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _numbers(said: Mapping[str, Any]) -> list[Any]:
+    count, _, transition, end, _ = said["position"]
+    return [*said["log"][:5], *said["projection"][:5], count, transition, end, *said["index"]]

@@ -246,3 +246,18 @@ def test_a_receipt_that_lies_is_found_by_the_checker_and_taken_away_by_a_repair(
     assert check_case(root / "cases/c1").sound
     assert evidence(Harness(root))["evidence_event_ids"] == ["E000007"]
     assert check_case(root / "cases/c1").sound
+
+
+MEMBERS = ["format", "log", "projection", "position", "index", "rest", "card"]
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("value", [None, 7, "x", [], {}, ["x", "y"], {"summary": {}, "taught": 1}])
+def test_a_receipt_of_another_shape_is_none(root: Path, name: str, value: object) -> None:
+    """Whatever a line says whose hash holds, a list, a context and a write go on."""
+    lie(root, lambda said: said.update({name: value}))
+    harness = Harness(root)
+    assert harness.model({"operation": "list"}, session_id="s1")["cases"][0]["event_count"] == 6
+    assert "c1" in (harness.context("s1", 9_000) or "")
+    assert evidence(Harness(root))["evidence_event_ids"] == ["E000007"]
+    assert check_case(root / "cases/c1").sound
