@@ -5,6 +5,7 @@ Reading never changes a byte.  A damaged case concerns nobody but those who ask 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from . import artifacts
 from .case_files import PROJECTION
 from .catalogue import Catalogue
 from .codec import Audited, CaseCodec
-from .disk import Disk, Stat, make_folder, read_file, reporting, write_undurably
+from .disk import Disk, Stat, read_file, reporting, write_undurably
 from .export import export
 from .heads import Block, read_block
 from .journal import Journal, Report
@@ -157,7 +158,8 @@ class Portfolio:
         folder = self._layout.case(case.case_id) / "archive"
         path = folder / f"case-v{case.version:04d}.md"
         with reporting(f"archiving version {case.version} of case {case.case_id}"):
-            make_folder(self._disk, folder)
+            with contextlib.suppress(FileExistsError):
+                self._disk.mkdir(folder)  # unsynced as well: whoever keeps an artifact there syncs its name
             write_undurably(self._disk, path, render(document(case), journal.read().head).encode())
 
     # --- one case, as a reader gets it ---
