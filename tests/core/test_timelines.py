@@ -14,11 +14,13 @@ from harness_core.events import Event, event_id
 from harness_core.evolution import fold
 from harness_core.moment import Moment
 from harness_core.replay import audit
-from harness_core.testing import timelines
+from harness_core.testing import timelines, unfinished
 from harness_core.vocabulary import CaseStatus, EventType, Lifecycle
 
+any_timeline = st.one_of(timelines(), unfinished())
 
-@given(timelines())
+
+@given(any_timeline)
 def test_every_session_keeps_every_invariant(events: tuple[Event, ...]) -> None:
     """Whatever a model and its host do, the audit of the whole Timeline finds nothing."""
     case, found = audit(events)
@@ -26,7 +28,7 @@ def test_every_session_keeps_every_invariant(events: tuple[Event, ...]) -> None:
     assert found == ()
 
 
-@given(timelines(), st.data())
+@given(any_timeline, st.data())
 def test_the_fold_never_refuses(events: tuple[Event, ...], data: st.DataObject) -> None:
     """Any events in any order fold to a case and can be audited; leaving one out, or doubling one, is seen."""
     shuffled = data.draw(st.permutations(events))
@@ -39,14 +41,14 @@ def test_the_fold_never_refuses(events: tuple[Event, ...], data: st.DataObject) 
     assert audit([*events[: n + 1], *events[n:]])[1]
 
 
-@given(timelines(), st.data())
+@given(any_timeline, st.data())
 def test_a_fold_can_be_continued(events: tuple[Event, ...], data: st.DataObject) -> None:
     """Folding a Timeline in two parts, cut anywhere, gives the same case as folding it at once."""
     cut = data.draw(st.integers(0, len(events)))
     assert fold(events[cut:], fold(events[:cut])) == fold(events)
 
 
-@given(timelines())
+@given(any_timeline)
 def test_records_round_trip(events: tuple[Event, ...]) -> None:
     """Every event survives the way to a record, to JSON and back."""
 
@@ -55,7 +57,7 @@ def test_records_round_trip(events: tuple[Event, ...]) -> None:
         assert Event.from_record(record) == event
 
 
-@given(timelines(), st.data())
+@given(any_timeline, st.data())
 def test_an_adopted_case_goes_on(events: tuple[Event, ...], data: st.DataObject) -> None:
     """Whatever became of a case before, its adoption comes first and once, and what follows keeps every invariant."""
     case = fold(events)

@@ -168,6 +168,16 @@ def test_no_transfer_keeps_nothing() -> None:
     assert lesson_of(desk.c1) is None
 
 
+def test_a_long_lesson_is_kept_whole() -> None:
+    """A lesson of several thousand characters is recorded, imported and shown as it was told."""
+    told = "read the file twice; " * 400
+    desk = Desk()
+    closed(desk, "c1", lesson=told)
+    assert desk.do("show", case_id="c1")["case"]["closure"]["transfer"]["lesson"] == told
+    lessons = desk.open("c2", prior_case_ids=["c1"])["prior_case_lessons"]
+    assert [lesson["lesson"] for lesson in lessons] == [told]
+
+
 def test_a_sent_calibration_is_derived_anew() -> None:
     """A calibration sent with the review is not believed."""
     desk = Desk()
