@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from harness_core.commands import Expose, Observe
 from harness_core.errors import Fault, HarnessError, Refused, refused
+from harness_core.probes import Commitment
 from harness_core.vocabulary import Boundary, Provenance, ResultStatus
 
 from . import observations
@@ -71,6 +72,10 @@ class Execution:
         """
         return None
 
+    def meant(self, args: Mapping[str, Any]) -> bool:
+        """Whether these are the committed arguments, as far as can be told."""
+        return False
+
     def exposed(self, display: Any) -> dict[str, Any] | None:
         """Record the representation that was handed on, where it differs from the observed one; else ``None``."""
         return None
@@ -111,6 +116,7 @@ class Recording(Execution):
         case_id: str,
         probe_id: str,
         session_id: str,
+        commitment: Commitment,
         lease: Hold,
         secrets: frozenset[str],
         wait: float | None,
@@ -120,6 +126,7 @@ class Recording(Execution):
         self._case_id = case_id
         self._probe_id = probe_id
         self._session_id = session_id
+        self._commitment = commitment
         self._lease = lease
         self._secrets = secrets
         self._wait = wait
@@ -188,6 +195,9 @@ class Recording(Execution):
             log.warning("observation_came_late", case=self._case_id, probe=self._probe_id, error=str(refusal))
         self.finished = True
         return self._observation
+
+    def meant(self, args: Mapping[str, Any]) -> bool:
+        return self._commitment.matches(self._executions.commitment(args)) is True
 
     def exposed(self, display: Any) -> dict[str, Any] | None:
         with self._guard:

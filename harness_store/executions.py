@@ -150,6 +150,7 @@ class Executions:
             case_id=case_id,
             probe_id=probe.probe_id,
             session_id=session_id,
+            commitment=probe.commitment,
             lease=lease,
             secrets=self._secrets.get((case_id, probe.probe_id), frozenset()) | observations.secrets_of(args),
             wait=wait if wait is not None else 0.0 if host else self._transitions.wait,

@@ -60,11 +60,13 @@ class Scope:
     def hear(self, boundary: Boundary, args: Any, result: Any, status: Any) -> None:
         """Record what a hook was handed.  ``status`` is the host's word, absent on hosts that send none.
 
-        With other arguments it was not the committed call that ran: its result is left to the middleware's return.
+        With arguments that are neither those it came with nor the committed ones it was another call that ran: its
+        result is left to the middleware's return.
         """
         if args != self.args:
             self.ran_with = args
-            return
+            if not self.execution.meant(args):
+                return
         self.heard = True
         ended = STATUS.get(str(status)) if status else None
         if ended in NOT_RUN:  # the host's own words, in place of a result

@@ -188,6 +188,8 @@ def walk_all(desk: Desk) -> list[dict[str, Any]]:
         walk.saying(Call("read_file", {"path": str(desk.home / "absent.txt")})),
     )
     walk.walk("an unknown tool", "no_such_tool", {}, walk.saying(Call("no_such_tool", {})))
+    sent, meant = {**read, "limit": "5"}, {**read, "limit": 5}
+    walk.walk("a number that the model sends as text", "read_file", meant, walk.saying(Call("read_file", sent)))
     walk.walk("other arguments than committed", "look", LOOK, walk.saying(walk.look(what="the sea")))
     for does, path in (
         ("rewrite", "another plugin rewrites the result"),

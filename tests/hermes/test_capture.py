@@ -91,6 +91,15 @@ def test_the_report_of_a_call_with_other_arguments_is_dropped(host: Bare) -> Non
     assert host.match() is False
 
 
+def test_a_call_that_comes_to_run_with_the_committed_arguments_is_the_committed_one(host: Bare) -> None:
+    """A host may read what a model sent otherwise than it was sent, numbers in text for example: the report with the
+    committed arguments is proven, and they match."""
+    host.commit()
+    host.call(lambda _: (host.post("42"), "42")[1], arguments={"path": "./a.txt"})
+    assert host.observed()["raw_result_provenance"] == "native_handler_result"
+    assert host.match() is True
+
+
 def test_arguments_that_another_plugin_changes_in_place_are_told_from_the_committed_ones(host: Bare) -> None:
     """What runs is compared with the arguments as they were when the call began, not with the changed object."""
     host.commit()
