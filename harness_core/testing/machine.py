@@ -34,6 +34,7 @@ from harness_core.testing.requests import (
     closures,
     commits,
     comparisons,
+    conclusions,
     openings,
     reasoned,
     recordings,
@@ -332,6 +333,15 @@ class CaseMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def close_case(self, data: st.DataObject) -> None:
         case = self._one_of(data, self.at_work(None))
+        self.call(MODEL_TOOL, data.draw(closures(case, self.lessons())), case.session_id)
+
+    @precondition(lambda self: self.at_work(None, stale=False))
+    @rule(data=st.data())
+    def conclude(self, data: st.DataObject) -> None:
+        """A case ends on one claim alone, which rests on evidence of one worth."""
+        case = self._one_of(data, self.at_work(None, stale=False))
+        self.call(MODEL_TOOL, data.draw(conclusions(case)), case.session_id)
+        case = self.case(case.case_id)
         self.call(MODEL_TOOL, data.draw(closures(case, self.lessons())), case.session_id)
 
     @rule(data=st.data(), session_id=st.sampled_from(SESSIONS), tool=st.sampled_from(sorted(REQUESTS)))

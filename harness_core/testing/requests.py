@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from harness_core.authority import ASKING_TOOLS, CLASS_OF, USER_DOMAINS
-from harness_core.calibration import calibrate
+from harness_core.calibration import calibrate, weigh
 from harness_core.case import Case
 from harness_core.commands import LIST_LIMIT_MAX
 from harness_core.model import Lesson
@@ -97,6 +97,22 @@ def revisions(draw: st.DrawFn, known: Known) -> Arguments:
         numbers = draw(st.lists(st.integers(1, known.event_count), max_size=2))
         call["addresses_event_ids"] = [f"E{n:06d}" for n in numbers]
     return call
+
+
+@st.composite
+def conclusions(draw: st.DrawFn, case: Case) -> Arguments:
+    """``revise`` to one claim alone, on evidence of one worth: what was read, leads, what failed, or nothing."""
+    known = Known.of(case)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for event, domain in sorted(known.citable.items()):
+        alike.setdefault((weigh(case.citations[event]).value, CLASS_OF[domain].value), []).append(event)
+    claim: Arguments = {"id": draw(st.sampled_from(ITEM_IDS)), "text": draw(texts())}
+    if alike:
+        cited = draw(st.lists(st.sampled_from(alike[draw(st.sampled_from(sorted(alike)))]), min_size=1, max_size=2))
+        claim |= {"evidence_event_ids": cited, "authority_domain": known.citable[cited[0]].value}
+    updates: Arguments = {str(array): [] for array in (*Section, "current_plan")}
+    updates[draw(st.sampled_from(Section)).value] = [claim]
+    return {"operation": "revise", "reason": draw(sentences()), "updates": updates}
 
 
 @st.composite

@@ -90,7 +90,7 @@ A_FEW = settings(
 )
 EVERYWHERE = {
     *(type_.value for type_ in PAYLOADS if type_ is not EventType.CASE_ADOPTED),  # begins elsewhere
-    *(label.value for label in Calibration if label is not Calibration.PROVISIONAL),  # met too seldom to wait for
+    *(label.value for label in Calibration),
     *(decision.value for decision in TransferDecision if decision is not TransferDecision.REPEATED_PATTERN),
     *("invalid_arguments", "mismatch_not_addressed", "not_repaired", "stale", "no_active_case", "session_has_case"),
     *("probe_committed", "probe_executing", "probe_observed", "no_probe", "revision_conflict", "no_case"),
