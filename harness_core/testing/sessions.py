@@ -101,8 +101,8 @@ def timelines(*, longest: int = 14) -> st.SearchStrategy[tuple[Event, ...]]:
 
 @st.composite
 def unfinished(draw: st.DrawFn) -> tuple[Event, ...]:
-    """The events of a case, c1, that was left in the middle of a look: committed, cut off, observed, or found to be
-    wrong and not yet answered by a revision; or before any look."""
+    """The events of a case, c1, that was left in the middle of a look (committed, cut off, observed), or where what it
+    contradicts waits for a revision; or before a look, or after that revision."""
     memory = Memory()
     play([Call(MODEL_TOOL, draw(openings("c1")))], memory)
     if draw(st.booleans()):
@@ -136,6 +136,10 @@ def _contradict(case: Case) -> st.SearchStrategy[Call | Action]:
     return _call(PROBE_TOOL, comparisons(case, probe).map(lambda call: {**named, **call, **told}))
 
 
+def _revise(case: Case) -> st.SearchStrategy[Call | Action]:
+    return _call(MODEL_TOOL, repairs(case) if case.stale else revisions(Known.of(case)))
+
+
 _STAGES: Sequence[Sequence[Callable[[Case], st.SearchStrategy[Call | Action]]]] = (
     (),
     (_commit,),
@@ -143,6 +147,7 @@ _STAGES: Sequence[Sequence[Callable[[Case], st.SearchStrategy[Call | Action]]]] 
     (_commit, _look),
     (_commit, _look, _contradict),
     (_commit, _look, _contradict),
+    (_commit, _look, _contradict, _revise),
 )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness_core.case import Case, document
+
 JSON = Any
 Record = Mapping[str, JSON]
 
@@ -352,6 +354,23 @@ class Reading:
         told |= {r["payload"].get("observation_event_id") for r in self.records if r["type"] != "probe_observed"}
         looks = [r["event_id"] for r in self.records if r["type"] in ("probe_observed", "probe_exposed")]
         return [event for event in looks if event not in told]
+
+
+def hold_against(case: Case | None, read: Reading) -> None:
+    """The case, as it was folded, is the one that was read, and nothing was found wrong in reading."""
+    assert not read.wrong, read.wrong
+    assert case is not None
+    shown = document(case)
+    assert shown["model"] == {**shown["model"], **read.model}
+    assert (shown["status"], shown["session_id"], shown["session_ids"]) == (read.status, read.owner, read.owners)
+    assert (shown["version"], shown["event_count"]) == (read.version, len(read.records))
+    assert (shown.get("stale_claim_ids", []), shown.get("mismatch_event_id", "")) == (read.stale, read.mismatch)
+    assert (shown["pending_probe"] or {"status": "-"})["status"] == read.probe_status
+    assert (case.marker and (case.marker.pause_event_id, case.marker.seq_at_pause)) == read.marker
+    assert dict(case.high_waters) == read.highest
+    assert list(case.unaccounted) == read.unaccounted()
+    for event_id, citation in case.citations.items():
+        assert citation.authority_domain == read.domain(event_id)
 
 
 def find(model: Mapping[str, JSON], item: str) -> Mapping[str, JSON] | None:

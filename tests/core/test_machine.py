@@ -11,12 +11,11 @@ from hypothesis.stateful import invariant, precondition, rule, run_state_machine
 
 from harness_core import bindings as rules
 from harness_core.bindings import UNBOUND
-from harness_core.case import document
 from harness_core.events import PAYLOADS
 from harness_core.testing import Memory, SessionMachine
 from harness_core.testing.machine import Seen
 from harness_core.vocabulary import Calibration, EventType, TransferDecision
-from tests.core.oracle import Reading
+from tests.core.oracle import Reading, hold_against
 
 
 class OurMachine(SessionMachine):
@@ -29,22 +28,7 @@ class OurMachine(SessionMachine):
 
     def _checked(self, old: Seen, records: Sequence[Mapping[str, Any]], text: str) -> Seen:
         seen = super()._checked(old, records, text)
-        read = Reading(records)
-        assert not read.wrong, read.wrong
-        case = seen.case
-        assert case is not None
-        shown = document(case)
-        assert shown["model"] == {**shown["model"], **read.model}
-        assert (shown["status"], shown["session_id"], shown["session_ids"]) == (read.status, read.owner, read.owners)
-        assert (shown["version"], shown["event_count"]) == (read.version, len(read.records))
-        assert (shown.get("stale_claim_ids", []), shown.get("mismatch_event_id", "")) == (read.stale, read.mismatch)
-        assert (shown["pending_probe"] or {"status": "-"})["status"] == read.probe_status
-        marker = case.marker and (case.marker.pause_event_id, case.marker.seq_at_pause)
-        assert marker == read.marker
-        assert dict(case.high_waters) == read.highest
-        assert list(case.unaccounted) == read.unaccounted()
-        for event_id, citation in case.citations.items():
-            assert citation.authority_domain == read.domain(event_id)
+        hold_against(seen.case, Reading(records))
         return seen
 
     @invariant()

@@ -16,6 +16,7 @@ from harness_core.moment import Moment
 from harness_core.replay import audit
 from harness_core.testing import timelines, unfinished
 from harness_core.vocabulary import CaseStatus, EventType, Lifecycle
+from tests.core.oracle import Reading, hold_against
 
 any_timeline = st.one_of(timelines(), unfinished())
 
@@ -26,6 +27,12 @@ def test_every_session_keeps_every_invariant(events: tuple[Event, ...]) -> None:
     case, found = audit(events)
     assert case == fold(events)
     assert found == ()
+
+
+@given(any_timeline)
+def test_a_second_reading_gives_the_same_case(events: tuple[Event, ...]) -> None:
+    """Reading the records by rules that were written a second time gives the same case, and finds nothing wrong."""
+    hold_against(fold(events), Reading([event.to_record() for event in events]))
 
 
 @given(any_timeline, st.data())
