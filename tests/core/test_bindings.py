@@ -75,6 +75,20 @@ def test_they_survive_the_file() -> None:
     assert rules.from_mapping({"schema_version": 1, "sessions": {"s1": 3}}) is None
 
 
+@pytest.mark.parametrize(
+    ("mapping", "numbers"),
+    [
+        (None, {}),
+        ({"schema_version": 1, "sessions": {"s1": 3, "s2": 0, "s3": -1, "s4": True, "s5": "7"}}, {"s1": 3, "s2": 0}),
+        ({"schema_version": 1, "sessions": ["s1"]}, {}),
+        ({"schema_version": 2, "sessions": {"s1": 3}}, {}),
+    ],
+)
+def test_an_earlier_release_left_numbers(mapping: dict[str, object] | None, numbers: dict[str, int]) -> None:
+    """The numbers in a sessions.json of release 1.2.0 are taken over, and nothing else of it or of any other."""
+    assert rules.legacy_numbers(mapping) == numbers
+
+
 LINEAGE = ["s1", "s2", "s3"]
 
 
