@@ -87,20 +87,20 @@ class Violation:
 
 StateCheck = Callable[[Case], Iterable[str]]
 StepCheck = Callable[[Step], Iterable[str]]
-PayloadCheck = Callable[[Step, Any], Iterable[str]]
+PayloadCheck = Callable[[Step, Case, Any], Iterable[str]]
 
 _CONCERNS: dict[StepCheck, tuple[type, ...]] = {}
 """The payloads that a check is about; one that stands not here is about every event."""
 
 
 def of(*payloads: type[Payload]) -> Callable[[PayloadCheck], StepCheck]:
-    """A check of the steps whose event has one of these payloads, which it is given beside the step."""
+    """A check of the steps whose event has one of these payloads and happens to a case: it is given both."""
 
     def narrowed(check: PayloadCheck) -> StepCheck:
         @wraps(check)
         def checked(step: Step) -> Iterable[str]:
-            payload = step.event.payload
-            return check(step, payload) if isinstance(payload, payloads) else ()
+            before, payload = step.before, step.event.payload
+            return check(step, before, payload) if before is not None and isinstance(payload, payloads) else ()
 
         _CONCERNS[checked] = payloads
         return checked
@@ -220,7 +220,7 @@ def first_comes_opening(step: Step) -> Iterator[str]:
 
 
 @of(CaseAdopted)
-def adoption_comes_first(step: Step, payload: CaseAdopted) -> Iterator[str]:
+def adoption_comes_first(step: Step, before: Case, payload: CaseAdopted) -> Iterator[str]:
     """A case of an earlier release is adopted once, before anything else of this release happens to it."""
     if step.known not in (None, payload.case):
         yield f"case {payload.case.case_id} is adopted, and there is a case already"
@@ -260,20 +260,15 @@ def only_the_owner_acts(step: Step) -> Iterator[str]:
 
 
 @of(SessionMigrated)
-def migration_names_the_owner(step: Step, payload: SessionMigrated) -> Iterator[str]:
+def migration_names_the_owner(step: Step, before: Case, payload: SessionMigrated) -> Iterator[str]:
     """A migration leads from the owning session to the event's own."""
-    if step.before is None:
-        return
-    if (payload.old_session_id, payload.new_session_id) != (step.before.session_id, step.event.session_id):
+    if (payload.old_session_id, payload.new_session_id) != (before.session_id, step.event.session_id):
         yield f"the migration names {payload.old_session_id} and {payload.new_session_id}"
 
 
 @of(ModelRevised)
-def models_are_versioned(step: Step, payload: ModelRevised) -> Iterator[str]:
+def models_are_versioned(step: Step, before: Case, payload: ModelRevised) -> Iterator[str]:
     """A revision changes something, raises the version by one, and addresses events of the case."""
-    before = step.before
-    if before is None:
-        return
     if payload.model_version != before.version + 1:
         yield f"version {payload.model_version} follows {before.version}"
     if step.after.model == before.model:
@@ -284,10 +279,9 @@ def models_are_versioned(step: Step, payload: ModelRevised) -> Iterator[str]:
 
 
 @of(ModelRevised)
-def repair_is_substantive(step: Step, payload: ModelRevised) -> Iterator[str]:
+def repair_is_substantive(step: Step, before: Case, payload: ModelRevised) -> Iterator[str]:
     """Staleness ends only with a revision that cites the mismatch and changes, or removes, every stale item."""
-    before = step.before
-    if before is None or before.staleness is None:
+    if before.staleness is None:
         return
     mismatch = before.staleness.mismatch_event_id
     if payload.repaired_mismatch_event_id != mismatch or mismatch not in payload.addresses_event_ids:
@@ -298,22 +292,16 @@ def repair_is_substantive(step: Step, payload: ModelRevised) -> Iterator[str]:
 
 
 @of(ProbeCompared)
-def mismatch_spreads(step: Step, payload: ProbeCompared) -> Iterator[str]:
+def mismatch_spreads(step: Step, before: Case, payload: ProbeCompared) -> Iterator[str]:
     """A material mismatch makes stale what it names and every step that depends on it; nothing else makes stale."""
-    before = step.before
-    if before is None:
-        return
     expected = spread(before.model, payload.affected_claim_ids) if payload.material else ()
     if payload.stale_item_ids != expected:
         yield f"stale are {list(payload.stale_item_ids)} and should be {list(expected)}"
 
 
 @of(ProbeCommitted, ProbeStarted, ProbeObserved, ProbeExposed, ProbeCompared, ProbeDiscarded)
-def probes_keep_their_identity(step: Step, payload: Payload) -> Iterator[str]:
+def probes_keep_their_identity(step: Step, before: Case, payload: Payload) -> Iterator[str]:
     """What happens to a probe names the pending probe; a comparison, a display and a discard its observation."""
-    before = step.before
-    if before is None:
-        return
     pending = before.pending_probe
     if isinstance(payload, ProbeStarted | ProbeObserved | ProbeExposed | ProbeCompared | ProbeDiscarded):
         if pending is None or payload.probe_id != pending.probe_id:
@@ -328,12 +316,9 @@ def probes_keep_their_identity(step: Step, payload: Payload) -> Iterator[str]:
 
 
 @of(ProbeCommitted, ProbeCompared)
-def bound_claims_are_as_committed(step: Step, payload: ProbeCommitted | ProbeCompared) -> Iterator[str]:
+def bound_claims_are_as_committed(step: Step, before: Case, payload: ProbeCommitted | ProbeCompared) -> Iterator[str]:
     """A bound commitment holds the claim and the version as they then were; its comparison repeats that, with a belief
     change, and hits that claim."""
-    before = step.before
-    if before is None:
-        return
     if isinstance(payload, ProbeCommitted) and payload.probe.claim_id is not None:
         claim: Claim | None = before.model.claim(payload.probe.claim_id)
         if claim is None or claim != payload.probe.claim_snapshot or payload.probe.model_version != before.version:
@@ -347,11 +332,10 @@ def bound_claims_are_as_committed(step: Step, payload: ProbeCommitted | ProbeCom
 
 
 @of(ProbeObserved, ProbeCompared)
-def drift_is_explained(step: Step, payload: ProbeObserved | ProbeCompared) -> Iterator[str]:
+def drift_is_explained(step: Step, before: Case, payload: ProbeObserved | ProbeCompared) -> Iterator[str]:
     """A comparison tells whether the executed arguments were the committed ones; where not, or not knowably, why.  An
     observation that tells it anew says matched of the committed digest only, and mismatched of another one."""
-    before = step.before
-    if before is None or before.pending_probe is None:
+    if before.pending_probe is None:
         return
     if isinstance(payload, ProbeObserved) and payload.argument_match_status in _TOLD:
         same = payload.args_sha256 == before.pending_probe.tool_args_sha256
@@ -367,7 +351,7 @@ def drift_is_explained(step: Step, payload: ProbeObserved | ProbeCompared) -> It
 
 
 @of(ProbeCommitted)
-def predictions_are_whole(step: Step, payload: ProbeCommitted) -> Iterator[str]:
+def predictions_are_whole(step: Step, before: Case, payload: ProbeCommitted) -> Iterator[str]:
     """A commitment predicts something, says what would count against the belief, and names a tool that looks at the
     world: the user for what only the user can say, and never a delegation or a tool of the harness."""
     probe = payload.probe
@@ -392,10 +376,9 @@ def sources_are_described(step: Step) -> Iterator[str]:
 
 
 @of(ProbeCompared)
-def comparisons_keep_authority(step: Step, payload: ProbeCompared) -> Iterator[str]:
+def comparisons_keep_authority(step: Step, before: Case, payload: ProbeCompared) -> Iterator[str]:
     """A comparison is of its probe's authority, and so is the evidence that it describes."""
-    before = step.before
-    if before is None or before.pending_probe is None:
+    if before.pending_probe is None:
         return
     domain = before.pending_probe.authority_domain
     if payload.authority_domain is not domain:
@@ -405,19 +388,17 @@ def comparisons_keep_authority(step: Step, payload: ProbeCompared) -> Iterator[s
 
 
 @of(CaseClosed)
-def calibration_is_derived(step: Step, payload: CaseClosed) -> Iterator[str]:
+def calibration_is_derived(step: Step, before: Case, payload: CaseClosed) -> Iterator[str]:
     """A closure's calibration is the one that its Timeline gives."""
-    if step.before is not None:
-        derived = calibrate(step.before.model, step.before.citations)
-        if payload.calibration != derived:
-            yield f"the closure says {payload.calibration.label.value}, the Timeline {derived.label.value}"
+    derived = calibrate(before.model, before.citations)
+    if payload.calibration != derived:
+        yield f"the closure says {payload.calibration.label.value}, the Timeline {derived.label.value}"
 
 
 @of(CaseClosed)
-def lessons_have_their_ground(step: Step, payload: CaseClosed) -> Iterator[str]:
+def lessons_have_their_ground(step: Step, before: Case, payload: CaseClosed) -> Iterator[str]:
     """A lesson has its words and scope, and cites its own case, the user's word for it, or two cases that repeat it."""
-    before = step.before
-    if before is None or payload.transfer.decision is TransferDecision.NONE:
+    if payload.transfer.decision is TransferDecision.NONE:
         return
     transfer = payload.transfer
     cases, events = frozenset(transfer.evidence_case_ids or ()), transfer.evidence_event_ids or ()

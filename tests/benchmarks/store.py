@@ -71,20 +71,33 @@ def each(work: Callable[[], object], times: int) -> float:
     return (time.perf_counter() - begun) / times * 1e6
 
 
-def floor(folder: Path) -> float:
-    """F in microseconds."""
-    path = folder / "floor"
-    fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
-    try:
+class Floor:
+    """Appends 1 KiB to an open file and syncs it.  A disk may be fast one minute and slow the next, so each figure is
+    held against floors that were measured between its own samples."""
 
-        def append() -> None:
-            os.write(fd, b"x" * 1024)
-            os.fsync(fd)
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "floor"
+        self._fd = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+        self.taken: list[float] = []
 
-        return median(append, 101)
-    finally:
-        os.close(fd)
-        path.unlink()
+    def ratio(self, work: Callable[[], object], times: int) -> float:
+        """The median of so many runs of ``work``, in medians of the floors before each."""
+        floors, taken = [], []
+        for _ in range(times):
+            floors.append(self._timed(self._append))
+            taken.append(self._timed(work))
+        self.taken += floors
+        return statistics.median(taken) / statistics.median(floors)
+
+    def _append(self) -> None:
+        os.write(self._fd, b"x" * 1024)
+        os.fsync(self._fd)
+
+    @staticmethod
+    def _timed(work: Callable[[], object]) -> float:
+        begun = time.perf_counter()
+        work()
+        return time.perf_counter() - begun
 
 
 def opened(harness: Harness, case_id: str, session: str) -> None:
@@ -134,20 +147,30 @@ def populated(root: Path, cases: int) -> None:
         )
 
 
-def transitions(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
-    """Microseconds of a one-record transition through the JSON tool, by the Timeline's length."""
+def transitions(folder: Path, floor: Floor, counts: tuple[int, ...]) -> dict[str, float]:
+    """A one-record transition through the JSON tool in floors, by the Timeline's length."""
     found = {}
     for count in counts:
         root = folder / f"events-{count}"
         grown(root, count)
         harness = Harness(root)
         evidence(harness, "s1")
-        found[str(count)] = median(lambda h=harness: evidence(h, "s1"), 41)  # type: ignore[misc]  # bound now
+        found[str(count)] = floor.ratio(lambda h=harness: evidence(h, "s1"), 41)  # type: ignore[misc]  # bound now
     return found
 
 
-def bindings(folder: Path) -> float:
-    """Microseconds of a transition that changes bindings."""
+def long_to_short(folder: Path, few: int, many: int) -> float:
+    """How often a transition on a long Timeline takes the time of one on a short, the two in turn."""
+    short, long = Harness(folder / f"events-{few}"), Harness(folder / f"events-{many}")
+    taken: dict[Harness, list[float]] = {short: [], long: []}
+    for _ in range(61):
+        for harness, times in taken.items():
+            times.append(median(lambda h=harness: evidence(h, "s1"), 1))  # type: ignore[misc]  # bound now
+    return statistics.median(taken[long]) / statistics.median(taken[short])
+
+
+def bindings(folder: Path, floor: Floor) -> float:
+    """A transition that changes bindings, in floors."""
     root = folder / "bindings"
     grown(root, 10)
     harness = Harness(root)
@@ -157,11 +180,11 @@ def bindings(folder: Path) -> float:
         harness.model({"operation": "resume", "case_id": "c1"}, session_id="s1")
 
     both()
-    return median(both, 21) / 2
+    return floor.ratio(both, 21) / 2
 
 
-def probe_cycle(folder: Path, events: int) -> float:
-    """Microseconds of commit, call and compare."""
+def probe_cycle(folder: Path, floor: Floor, events: int) -> float:
+    """Commit, call and compare, in floors."""
     root = folder / "cycle"
     grown(root, events)
     harness = Harness(root)
@@ -173,7 +196,7 @@ def probe_cycle(folder: Path, events: int) -> float:
         harness.probe({"operation": "compare", "disposition": "match", "rationale": "r"}, session_id="s1")
 
     cycle()
-    return median(cycle, 21)
+    return floor.ratio(cycle, 21)
 
 
 def ordinary_calls(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
@@ -206,8 +229,8 @@ def active_call(folder: Path) -> float:
     return each(call, 5_000)
 
 
-def opening(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
-    """Microseconds of opening a case among others, with automatic lesson retrieval, warm."""
+def opening(folder: Path, floor: Floor, counts: tuple[int, ...]) -> dict[str, float]:
+    """Opening a case among others in floors, with automatic lesson retrieval, warm."""
     found = {}
     for count in counts:
         root = folder / f"cases-{count}"
@@ -220,7 +243,7 @@ def opening(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
             opened(h, f"new-{at}", f"new-{at}")
 
         open_one()
-        found[str(count)] = median(open_one, 21)
+        found[str(count)] = floor.ratio(open_one, 41)
     return found
 
 
@@ -266,21 +289,22 @@ def short_lived(folder: Path, few: int, many: int) -> float:
 
 def measure(folder: Path, cases: int, events: int) -> dict[str, Any]:
     """Every figure; those in F are ratios to the floor."""
-    before = floor(folder)
-    by_length = transitions(folder, tuple(sorted({10, 1_000, events})))
-    cycle, bound = probe_cycle(folder, 400), bindings(folder)
-    opens = opening(folder, (200, cases))
-    f = statistics.median([before, floor(folder)])
+    floor = Floor(folder)
+    by_length = transitions(folder, floor, tuple(sorted({10, 1_000, events})))
+    in_floors = {
+        "transition_F": {n: round(ratio, 2) for n, ratio in by_length.items()},
+        "transition_long_to_short": round(long_to_short(folder, 10, events), 2),
+        "binding_transition_F": round(bindings(folder, floor), 2),
+        "probe_cycle_400_F": round(probe_cycle(folder, floor, 400), 2),
+        "open_F": {n: round(ratio, 2) for n, ratio in opening(folder, floor, (200, cases)).items()},
+    }
+    f = statistics.median(floor.taken) * 1e6
     return {
         "floor_microseconds": round(f, 1),
         "judged": f >= 50,
-        "transition_F": {n: round(t / f, 2) for n, t in by_length.items()},
-        "transition_long_to_short": round(by_length[str(events)] / by_length["10"], 2),
-        "binding_transition_F": round(bound / f, 2),
-        "probe_cycle_400_F": round(cycle / f, 2),
+        **in_floors,
         "ordinary_call_microseconds": {n: round(t, 2) for n, t in ordinary_calls(folder, (10, 200, cases)).items()},
         "active_call_microseconds": round(active_call(folder), 2),
-        "open_F": {n: round(t / f, 2) for n, t in opens.items()},
         "list_50_milliseconds": listing(folder, (200, cases)),
         "cold_replay_to_floor": round(cold_replay(folder, events), 2),
         "short_lived_append_long_to_short": round(short_lived(folder, 10, events), 2),
