@@ -169,13 +169,17 @@ def take_up(process: Process, name: str) -> None:
     if SCRIPT.get(name) in (observed, exposed, large):
         executions = process.harness._executions
         case = process.model(operation="show")["case"]
+        state = process.harness._cases.journal(case["case_id"]).read().state
         lease = executions._lease(case["case_id"]).try_acquire()
         assert lease is not None
+        assert state is not None
+        assert state.case.pending_probe is not None
         process.execution = Recording(
             executions,
             case_id=case["case_id"],
             probe_id=case["pending_probe"]["probe_id"],
             session_id="s1",
+            commitment=state.case.pending_probe.commitment,
             lease=lease,
             secrets=frozenset(),
             wait=0.0,
