@@ -32,36 +32,44 @@ _KEPT = "#"
 class Recalled(Mapping[str, V], Generic[V]):
     """A persistent map of which the older part lies in lines of text and is understood when it is asked for."""
 
-    __slots__ = ("_added", "_kind", "_lines", "_mark")
+    __slots__ = ("_added", "_keys", "_kind", "_lines", "_mark")
 
-    def __init__(self, lines: bytes, mark: str, kind: type[V], added: HashTrieMap[str, V] | None = None) -> None:
+    def __init__(self, lines: bytes, mark: str, kind: type[V]) -> None:
         self._lines = lines  # begins with a line end, so that each line follows one
         self._mark = mark
         self._kind = kind
-        self._added: HashTrieMap[str, V] = HashTrieMap() if added is None else added
+        self._keys: Mapping[str, None] | None = None  # of the older part, once they were asked for
+        self._added: HashTrieMap[str, V] = HashTrieMap()
 
     def insert(self, key: str, value: V) -> Recalled[V]:
         """The map with one more entry."""
-        return Recalled(self._lines, self._mark, self._kind, self._added.insert(key, value))
+        grown = Recalled(self._lines, self._mark, self._kind)
+        grown._keys, grown._added = self._keys, self._added.insert(key, value)
+        return grown
 
     def __getitem__(self, key: str) -> V:
         added = self._added.get(key)
         if added is not None:
             return added
         # Nothing but an event's id is looked for: any other text could be found within a line.
-        begin = self._lines.rfind(f"\n{self._mark}{key} ".encode()) if _ID.fullmatch(key) else -1
+        sought = _ID.fullmatch(key) if self._keys is None else key in self._keys
+        begin = self._lines.rfind(f"\n{self._mark}{key} ".encode()) if sought else -1
         if begin < 0:
             raise KeyError(key)
         line = self._lines[begin + 1 : self._lines.index(b"\n", begin + 1)]
         return from_json(json.loads(line.partition(b" ")[2]), self._kind)
 
     def __iter__(self) -> Iterator[str]:
-        found, sign, at = dict[str, None](), f"\n{self._mark}E".encode(), 0
+        if self._keys is None:
+            self._keys = dict.fromkeys(self._named())
+        return iter({**self._keys, **dict.fromkeys(self._added)})
+
+    def _named(self) -> Iterator[str]:
+        sign, at = f"\n{self._mark}E".encode(), 0
         while (at := self._lines.find(sign, at)) >= 0:  # many times faster than a pattern where there is nothing
             begin = at + len(sign) - 1
             at = self._lines.index(b" ", begin)
-            found[self._lines[begin:at].decode()] = None
-        return iter({**found, **dict.fromkeys(self._added)})
+            yield self._lines[begin:at].decode()
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
