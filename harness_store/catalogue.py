@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
@@ -25,7 +26,7 @@ from .codec import Audited
 from .disk import Disk, Stamp, reporting
 from .journal import Journal
 from .layout import Layout
-from .receipts import Receipts
+from .receipts import RECEIPT, read_receipt
 from .sessions_file import Signature
 
 
@@ -39,13 +40,14 @@ class Card:
 
 @frozen
 class Entry:
-    """What is known of one case: the look of its log and its ``case.md`` then, and the card (``None``: no case yet).
+    """What is known of one case: the names of its log and its ``case.md``, their look then, and the card (``None``: no
+    case yet).
 
     ``lasting``: it holds while the look does.  What is damaged, or as release 1.2.0 left it, is looked at every time.
     """
 
     names: tuple[str, str]
-    look: tuple[Stamp | None, Stamp | None]
+    look: tuple[Stamp | None, ...]
     card: Card | None
     error: str = ""
     lasting: bool = True
@@ -58,11 +60,12 @@ class Catalogue:
         self._disk = disk
         self._layout = layout
         self._journal = journal
+        self._folder = str(layout.cases)
         self._entries: dict[str, Entry] = {}
         self._taught: dict[str, frozenset[str]] = {}
         self._by_family: dict[str, set[str]] = {}
         self._guard = threading.Lock()  # over what is learnt of one case, which a list does without the store's lock
-        self._complete: tuple[Signature, Stamp | None] | None = None  # the store when all of it was last looked at
+        self._complete: tuple[Signature, Signature] | None = None  # the store when all of it was last looked at
 
     def look(self) -> Sequence[tuple[str, Entry]]:
         """Every case there is, sorted by id, as it is now.  Raises ``Unavailable`` where they cannot be listed."""
@@ -79,7 +82,7 @@ class Catalogue:
 
         ``now``: the bindings as they are, under the store's lock.  Raises ``Unavailable``.
         """
-        store = now, self._disk.stamp(str(self._layout.cases))
+        store = now, self._disk.stamps(self._folder)
         if self._complete != store:
             self.look()
             self._complete = store
@@ -94,13 +97,13 @@ class Catalogue:
         ``after``.  ``opened``: it has made the case."""
         known = self._complete
         if known is not None and known[0] == before and self._current(case_id) is not None:
-            self._complete = after, self._disk.stamp(str(self._layout.cases)) if opened else known[1]
+            self._complete = after, self._disk.stamps(self._folder) if opened else known[1]
 
     def _current(self, case_id: str) -> Entry | None:
         known = self._entries.get(case_id)
-        if known is not None and known.lasting and known.look == self._look(known.names):
+        if known is not None and known.lasting and known.look == self._disk.stamps(*known.names):
             return known
-        found = self._read(case_id, None if known is None else known.names)
+        found = self._read(case_id)
         with self._guard:
             if found is None:
                 self._entries.pop(case_id, None)
@@ -111,18 +114,15 @@ class Catalogue:
                 self._learn(case_id, words)
         return found
 
-    def _look(self, names: tuple[str, str]) -> tuple[Stamp | None, Stamp | None]:
-        return self._disk.stamp(names[0]), self._disk.stamp(names[1])
-
-    def _read(self, case_id: str, names: tuple[str, str] | None) -> Entry | None:
-        folder = self._layout.case(case_id)
-        names = names or (f"{folder}/{LOG}", f"{folder}/{PROJECTION}")
-        look = self._look(names)  # before the case is read, so that a change meanwhile counts
-        receipt = Receipts(self._disk, folder).read()
+    def _read(self, case_id: str) -> Entry | None:
+        folder = f"{self._folder}/{case_id}"
+        names = f"{folder}/{LOG}", f"{folder}/{PROJECTION}"
+        look = self._disk.stamps(*names)  # before the case is read, so that a change meanwhile counts
+        receipt = read_receipt(self._disk, Path(f"{folder}/{RECEIPT}"))
         if receipt is not None and look == (receipt.log.stamp, receipt.projection.stamp):
             with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):  # no card after all
                 return Entry(names, look, _card(receipt.card))
-        found = self._disk.stat(folder)
+        found = self._disk.stat(Path(folder))
         if found is None or found.kind != "folder":
             return None
         try:
@@ -144,4 +144,4 @@ class Catalogue:
 def _card(said: Mapping[str, Any]) -> Card:
     if set(said["summary"]) != SUMMARY or type(said["summary"]["updated_at"]) is not str:
         raise ValueError("no summary")
-    return Card(said["summary"], tokens(said["taught"]))
+    return Card(said["summary"], tokens(said["taught"]) if said["taught"] else frozenset())  # most taught nothing

@@ -65,7 +65,7 @@ class Stat:
 
     @property
     def stamp(self) -> Stamp:
-        """The numbers alone, as ``Disk.stamp`` gives them."""
+        """The numbers alone, as ``Disk.stamps`` gives them."""
         return self.device, self.inode, self.size, self.mtime_ns, self.ctime_ns
 
 
@@ -115,8 +115,8 @@ class Disk(Protocol):
     def stat(self, path: Path) -> Stat | None:
         """What stands at ``path``; a link is itself, not what it points to."""
 
-    def stamp(self, path: str) -> Stamp | None:
-        """As ``stat``, for the look that every tool call of a host pays for."""
+    def stamps(self, *paths: str) -> tuple[Stamp | None, ...]:
+        """As ``stat``, of several at once: for the looks that every tool call of a host pays for."""
 
     def fstat(self, fd: int) -> Stat:
         """What the open file is, whatever its path names by now."""
@@ -212,12 +212,8 @@ class PosixDisk:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def stamp(self, path: str) -> Stamp | None:
-        try:
-            found = os.lstat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    def stamps(self, *paths: str) -> tuple[Stamp | None, ...]:
+        return tuple(map(_stamp, paths))
 
     def fstat(self, fd: int) -> Stat:
         return _stat_of(os.fstat(fd))
@@ -247,7 +243,7 @@ class ReadOnlyDisk:
         self.close = disk.close
         self.read = disk.read
         self.stat = disk.stat
-        self.stamp = disk.stamp
+        self.stamps = disk.stamps
         self.fstat = disk.fstat
         self.listdir = disk.listdir
         self.try_lock = disk.try_lock
@@ -282,6 +278,14 @@ class ReadOnlyDisk:
 
     def _refuse(self, path: Path | None = None) -> NoReturn:
         raise OSError(errno.EROFS, "The store was opened read-only", str(path or ""))
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _stat_of(raw: os.stat_result) -> Stat:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -284,17 +286,17 @@ class Portfolio:
         """The ``list`` answer, less ``runtime``: newest update first, damaged cases by id under ``case_errors``."""
         found = list(self.catalogue.look())
         errors = {case_id: entry.error for case_id, entry in found if entry.error}
-        chosen = [entry.card.summary for _, entry in found if entry.card and _matches(entry.card.summary, request)]
-        chosen.sort(key=lambda entry: (entry["updated_at"], entry["case_id"]), reverse=True)
+        matching = [entry.card.summary for _, entry in found if entry.card and _matches(entry.card.summary, request)]
+        shown = nlargest(request.limit, matching, key=itemgetter("updated_at", "case_id"))
         return {
-            "returned": len(chosen[: request.limit]),
-            "total_matching": len(chosen),
+            "returned": len(shown),
+            "total_matching": len(matching),
             "filters": {
                 "status": None if request.status_filter is None else request.status_filter.value,
                 "session_id": (request.session_id_filter or "").strip() or None,
                 "limit": request.limit,
             },
-            "cases": [{**entry, "session_ids": [*entry["session_ids"]]} for entry in chosen[: request.limit]],
+            "cases": [{**entry, "session_ids": [*entry["session_ids"]]} for entry in shown],
             "case_errors": errors,
         }
 

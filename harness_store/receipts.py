@@ -53,6 +53,17 @@ class Receipt:
     card: Mapping[str, Any]
 
 
+def read_receipt(disk: Disk, path: Path) -> Receipt | None:
+    """As ``Receipts.read``, of the file at ``path``."""
+    try:
+        with opened(disk, path) as fd:
+            data = disk.read(fd, disk.fstat(fd).size, 0)
+    except OSError:  # missing, a link, a folder: nothing to go by
+        return None
+    found = unframe(data.partition(b"\n")[0])  # what follows is left of a longer one
+    return None if isinstance(found, Reason) else _receipt(found[0])
+
+
 class Receipts:
     """The two files in the folder of a case.  Every method may raise ``OSError``."""
 
@@ -62,13 +73,7 @@ class Receipts:
 
     def read(self) -> Receipt | None:
         """The receipt, whatever it is worth by now; ``None`` where there is none that holds."""
-        try:
-            with opened(self._disk, self._folder / RECEIPT) as fd:
-                data = self._disk.read(fd, self._disk.fstat(fd).size, 0)
-        except OSError:  # missing, a link, a folder: nothing to go by
-            return None
-        found = unframe(data.partition(b"\n")[0])  # what follows is left of a longer one
-        return None if isinstance(found, Reason) else _receipt(found[0])
+        return read_receipt(self._disk, self._folder / RECEIPT)
 
     def write(self, receipt: Receipt) -> None:
         """Leave this one.  Under the case's lock."""

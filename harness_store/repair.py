@@ -175,7 +175,6 @@ class Repairs:
             make_folder(self._disk, path.parent)
             write_undurably(self._disk, path, encode_projection(text))
 
-
     def _forget(self, repair: Repair, wait: float) -> None:
         case_id = _case_of(repair)
         with self._cases.journal(case_id).lock(wait), reporting(f"taking away the receipt of case {case_id}"):

@@ -32,7 +32,7 @@ MISSING_SHA256 = hashlib.sha256(b"").hexdigest()
 _converter = cattrs.Converter()
 _LARGEST_SLOT = 1 << 20
 
-Signature = tuple[Stamp | None, Stamp | None]
+Signature = tuple[Stamp | None, ...]
 """The ``stat``s of ``sessions.json`` and ``.store.lock``; equal ones mean that no binding changed in between."""
 
 
@@ -145,7 +145,7 @@ class SessionsFile:
             return self._keep(intent, before.content, self._signature())
 
     def _signature(self) -> Signature:
-        return self._disk.stamp(self._names[0]), self._disk.stamp(self._names[1])
+        return self._disk.stamps(*self._names)
 
     def _load(self) -> Loaded:
         signature, loaded = self._signature(), self._loaded

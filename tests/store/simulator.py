@@ -321,9 +321,9 @@ class SimulatedDisk:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def stamp(self, path: str) -> Stamp | None:
-        found = self.stat(Path(path))
-        return found and (found.device, found.inode, found.size, found.mtime_ns, found.ctime_ns)
+    def stamps(self, *paths: str) -> tuple[Stamp | None, ...]:
+        found = [self.stat(Path(path)) for path in paths]
+        return tuple(stat.stamp if stat else None for stat in found)
 
     def fstat(self, fd: int) -> Stat:
         self._alive()
