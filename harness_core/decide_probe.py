@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from attrs import asdict
+
 from harness_core.authority import (
     ASKING_TOOLS,
     CLASS_OF,
@@ -196,13 +198,8 @@ def _observed(
         display_result_status=display_status,
         raw_result_provenance=provenance,
         observation_boundary=boundary,
-        storage=result.storage,
-        result_sha256=result.result_sha256,
-        result=result.result,
-        artifact_path=result.artifact_path,
-        artifact_sha256=result.artifact_sha256,
-        artifact_bytes=result.artifact_bytes,
         tool_call_id=(probe.execution and probe.execution.tool_call_id) or None,
+        **asdict(result),
         recovery_reason=reason,
         args_sha256=args_sha256,
         argument_match_status=match,
@@ -226,13 +223,8 @@ def expose(case: Case, command: Expose, moment: Moment) -> Sequence[Payload]:
             display_result_status=command.display_status,
             observation_boundary=command.boundary,
             supersedes_event_id=command.observation_event_id,
-            storage=result.storage,
-            result_sha256=result.result_sha256,
-            result=result.result,
-            artifact_path=result.artifact_path,
-            artifact_sha256=result.artifact_sha256,
-            artifact_bytes=result.artifact_bytes,
             tool_call_id=(probe.execution and probe.execution.tool_call_id) or None,
+            **asdict(result),
         )
     ]
 

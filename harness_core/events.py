@@ -14,7 +14,7 @@ from harness_core.case import Case
 from harness_core.closure import CaseCalibration, Transfer
 from harness_core.evidence import Evidence
 from harness_core.model import Claim, Model, ModelChanges
-from harness_core.probes import Probe
+from harness_core.probes import Probe, StoredResult
 from harness_core.vocabulary import (
     ArgumentMatch,
     AuthorityDomain,
@@ -27,7 +27,6 @@ from harness_core.vocabulary import (
     ProbeStatus,
     Provenance,
     ResultStatus,
-    Storage,
 )
 from harness_core.wire import from_json, to_json
 
@@ -89,7 +88,21 @@ class ProbeStarted:
 
 
 @frozen(kw_only=True)
-class ProbeObserved:
+class Shown(StoredResult):
+    """What an action is known to have returned, in one representation, redacted."""
+
+    probe_id: str
+    tool_name: str
+    authority_domain: AuthorityDomain
+    result_status: ResultStatus
+    execution_result_status: ResultStatus
+    display_result_status: ResultStatus
+    observation_boundary: Boundary
+    tool_call_id: str | None = None
+
+
+@frozen(kw_only=True)
+class ProbeObserved(Shown):
     """What the host saw the action return, redacted.
 
     ``result_status`` and ``execution_result_status`` say how the execution ended, ``display_result_status`` how what
@@ -98,46 +111,18 @@ class ProbeObserved:
     with those of ``args_sha256``, or somebody may have changed them unseen.
     """
 
-    probe_id: str
-    tool_name: str
-    authority_domain: AuthorityDomain
-    result_status: ResultStatus
-    execution_result_status: ResultStatus
-    display_result_status: ResultStatus
     raw_result_provenance: Provenance
-    observation_boundary: Boundary
-    storage: Storage
-    result_sha256: str
-    result: str | None = None
-    artifact_path: str | None = None
-    artifact_sha256: str | None = None
-    artifact_bytes: int | None = None
-    tool_call_id: str | None = None
     recovery_reason: str | None = None
     args_sha256: str | None = None
     argument_match_status: ArgumentMatch | None = None
 
 
 @frozen(kw_only=True)
-class ProbeExposed:
+class ProbeExposed(Shown):
     """Another representation than the observed one was handed on; it supersedes the observation as what is compared."""
 
-    probe_id: str
-    tool_name: str
-    authority_domain: AuthorityDomain
-    result_status: ResultStatus
-    execution_result_status: ResultStatus
-    display_result_status: ResultStatus
-    observation_boundary: Boundary
     supersedes_event_id: str
-    storage: Storage
-    result_sha256: str
     final_exposure: ResultStatus = ResultStatus.UNKNOWN
-    result: str | None = None
-    artifact_path: str | None = None
-    artifact_sha256: str | None = None
-    artifact_bytes: int | None = None
-    tool_call_id: str | None = None
 
 
 @frozen(kw_only=True)

@@ -33,6 +33,7 @@ from harness_core.events import (
     ProbeObserved,
     ProbeStarted,
     SessionMigrated,
+    Shown,
 )
 from harness_core.evidence import Citation, Evidence
 from harness_core.model import Model
@@ -192,7 +193,7 @@ def _started(case: Case, event: Event, payload: ProbeStarted) -> Changes:
     )
 
 
-def _artifacts(case: Case, event: Event, payload: ProbeObserved | ProbeExposed) -> HashTrieMap[str, Artifact]:
+def _artifacts(case: Case, event: Event, payload: Shown) -> HashTrieMap[str, Artifact]:
     if payload.storage is Storage.INLINE or payload.artifact_path is None:
         return case.artifacts
     kept = Artifact(
