@@ -45,9 +45,10 @@ class Harness:
     """The harness over one state root.  Safe to share among threads; any number of processes may share a root.
 
     ``root``: the folder of the store; nothing is made there before the first write.  ``wait``: seconds that a tool call
-    waits for a lock.  ``clock``: gives the time, ISO 8601 with an offset.  ``disk``: the port to the file system, by
-    default the real one.  ``read_only``: no byte of the store is changed; ``list``, ``show`` and replay work and writes
-    raise ``Unavailable(code="not_permitted")``.  So it is by itself where the operating system permits no writing.
+    waits for a lock.  ``clock``: gives the time as ISO 8601 text with an offset, else a write raises ``ValueError``.
+    ``disk``: the port to the file system, by default the real one.  ``read_only``: no byte of the store is changed;
+    ``list``, ``show`` and replay work and writes raise ``Unavailable(code="not_permitted")``.  So it is by itself where
+    the operating system permits no writing.
 
     Raises ``Unavailable(code="platform")`` where POSIX file locks are missing, ``Damaged(code="newer_format")`` for a
     store that a newer release wrote.

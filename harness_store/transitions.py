@@ -7,6 +7,7 @@ case's, and says in the intent slot what it is about to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from attrs import frozen
@@ -64,8 +65,15 @@ class Transitions:
         self.wait = wait
 
     def moment(self, session_id: str, seq: int = 0) -> Moment:
-        """Now, for a decision; ``seq`` is the session's next high-water number where that matters."""
-        return Moment(at=self._clock(), session_id=session_id, seq=seq)
+        """Now, for a decision; ``seq`` is the session's next high-water number where that matters.
+
+        Raises ``ValueError`` for a clock that gives something else than a time.
+        """
+        at = self._clock()
+        if not _is_time(at):
+            send = "ISO 8601 text with an offset, such as 2026-12-01T09:30:00+00:00"
+            raise ValueError(f"the harness's clock gave {at!r}, and must give {send}; nothing was recorded")
+        return Moment(at=at, session_id=session_id, seq=seq)
 
     def change(self, case_id: str, command: Command, session_id: str, wait: float | None = None) -> Done:
         """A transition that leaves the bindings alone.  Raises what ``decide`` and ``Writer`` raise."""
@@ -160,6 +168,13 @@ def _decided(state: Audited, command: Command, moment: Moment) -> Sequence[Event
     if state.legacy is None:
         return decide(state.case, command, moment)
     return decide_adopting(state.case, state.legacy.state, state.legacy.log_sha256, command, moment)
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).utcoffset() is not None
+    except ValueError:
+        return False
 
 
 def _present(case_id: str, state: Audited | None) -> Audited:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,22 @@ def look(harness: Harness, result: Any, args: Any = None, **more: Any) -> dict[s
         execution.observed(result)
     payload: dict[str, Any] = harness.timeline("c1")[-1]["payload"]
     return payload
+
+
+@pytest.mark.parametrize("bad", ["yesterday", "", "2026-12-01T09:30:00", "\ud800", 5, None, datetime(2026, 12, 1)])
+def test_a_clock_that_gives_no_time_is_told_and_records_nothing(harness: Harness, bad: Any) -> None:
+    """A write whose clock gives something else than a moment says what to give, and no Timeline grows by it."""
+    before, mistaken = harness.timeline("c1"), Harness(harness.root, clock=lambda: bad)
+    calls = (
+        lambda: mistaken.probe({"operation": "discard", "reason": "r"}, session_id="s1"),
+        lambda: mistaken.model({"operation": "pause", "reason": "r"}, session_id="s1"),
+        lambda: mistaken.model({"operation": "open", "case_id": "c2", "top_unknown": "u"}, session_id="s2"),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="ISO 8601 text with an offset"):
+            call()
+    assert harness.timeline("c1") == before
+    assert harness.model({"operation": "list"}, session_id="s1")["total_matching"] == 1
 
 
 @pytest.mark.parametrize("bad", ["/tmp", "../cases/c1", "c1/..", "", "\0", "\ud800", "C1", 1, None])
