@@ -3,9 +3,9 @@
     python -m tests.benchmarks.store [--folder DIR] [--cases N] [--events N]
 
 The floor F: append 1 KiB to an open file and sync it.  Under 50 microseconds the file system does not sync, and nothing
-is judged.  ``bare_F`` is what the disk alone takes for a transition, with nothing of ours: append and sync, write
-another file aside and sync it, rename it over the one before, sync the folder.  Medians throughout, each figure in a
-process of its own.  Stores with many cases or events are made without syncs and then measured with them.
+is judged.  ``bare_F`` is what the disk alone takes, with nothing of ours.  For a transition: append and sync, write
+another file aside and sync it, rename it over the one before, sync the folder.  For one that changes bindings: one
+append and one such file more.  Medians throughout, each figure in a process of its own.  Stores with many cases or events are made without syncs and then measured with them.
 """
 
 from __future__ import annotations
@@ -153,18 +153,26 @@ def populated(root: Path, cases: int) -> None:
         )
 
 
-def bare(folder: Path) -> float:
-    """The syncs and the renaming of a one-record transition in floors, without anything of ours."""
-    (folder / "bare").mkdir()
-    log, disk = os.open(folder / "bare/log", os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600), PosixDisk()
+def bare(folder: Path) -> dict[str, float]:
+    """What the disk alone takes in floors: for a transition, and for one that changes bindings."""
+    root, disk = folder / "bare", PosixDisk()
+    root.mkdir()
+    log = os.open(root / "log", os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
 
     def transition() -> None:
         os.write(log, b"x" * 600)
         os.fsync(log)
-        write_durably(disk, folder / "bare/case.md", b"x" * 1600)
+        write_durably(disk, root / "case.md", b"x" * 1600)
 
-    transition()
-    return Floor(folder).ratio(transition, 41)
+    def with_bindings() -> None:
+        os.write(log, b"x" * 400)
+        os.fsync(log)
+        transition()
+        write_durably(disk, root / "sessions.json", b"x" * 100)
+
+    with_bindings()
+    floor = Floor(folder)
+    return {"transition": round(floor.ratio(transition, 41), 2), "bindings": round(floor.ratio(with_bindings, 41), 2)}
 
 
 def transitions(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
