@@ -5,7 +5,8 @@
 The floor F: append 1 KiB to an open file and sync it.  Under 50 microseconds the file system does not sync, and nothing
 is judged.  ``bare_F`` is what the disk alone takes, with nothing of ours.  For a transition: append and sync, write
 another file aside and sync it, rename it over the one before, sync the folder.  For one that changes bindings: one
-append and one such file more.  Medians throughout, each figure in a process of its own.  Stores with many cases or events are made without syncs and then measured with them.
+append and one such file more.  Medians throughout, each figure in a process of its own.  Stores with many cases or
+events are made without syncs and then measured with them.
 """
 
 from __future__ import annotations
