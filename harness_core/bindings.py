@@ -16,7 +16,7 @@ from attrs import frozen
 from harness_core.case import Case
 from harness_core.errors import Refused
 from harness_core.vocabulary import CaseStatus
-from harness_core.wire import from_json, to_json
+from harness_core.wire import from_json
 
 SCHEMA_VERSION = 2
 
@@ -132,11 +132,6 @@ def heir_of(bindings: Bindings, lineage: Sequence[str], session_id: str) -> str 
     active = (b.active for b in ancestors if b.active is not None)
     marked = (b.marked for b in ancestors if b.marked is not None)
     return next(active, None) or next(marked, None)
-
-
-def to_mapping(bindings: Bindings) -> dict[str, Any]:
-    """The content of ``sessions.json``."""
-    return {"schema_version": SCHEMA_VERSION, "sessions": {s: to_json(b) for s, b in sorted(bindings.items())}}
 
 
 def from_mapping(mapping: Mapping[str, Any]) -> dict[str, Binding] | None:

@@ -9,7 +9,7 @@ A base and three leaves.  Whatever else escapes from the harness is a bug.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from attrs import frozen
@@ -83,8 +83,3 @@ def refused(code: str, *faults: Fault, hint: str = "") -> Refused:
     """A ``Refused`` whose text is made of its faults: one sentence each, then the hint."""
     text = "; ".join(str(f) for f in faults)
     return Refused(f"{text}. {hint}".strip() if hint else text, code=code, fields=faults)
-
-
-def answer_of(error: HarnessError) -> Mapping[str, Any]:
-    """The JSON object for an error; the same as ``error.answer()``, for use as a plain function."""
-    return error.answer()

@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import harness_hermes
-from harness_hermes.plugin.settings import DEFAULT_CHARS
+from harness_core.injection import DEFAULT_CEILING
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def test_every_dependency_is_accounted_for() -> None:
 
 def test_the_manifests_default_is_the_codes() -> None:
     """The setting's default in the schema is the one that applies, since the host does not apply the schema's."""
-    assert MANIFEST["config_schema"]["injection_max_chars"]["default"] == DEFAULT_CHARS
+    assert MANIFEST["config_schema"]["injection_max_chars"]["default"] == DEFAULT_CEILING
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "PRIVACY.md", "CHANGELOG.md"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_core.errors import HarnessError
+from harness_core.injection import DEFAULT_CEILING
 from harness_core.schemas import TOOLS
 
 from . import command
@@ -18,7 +19,6 @@ from .lifecycle import LifecycleHooks
 from .lineage import Lineage
 from .log import log
 from .profiles import Profiles
-from .settings import DEFAULT_CHARS
 from .turns import Turns
 
 __all__ = ["register"]
@@ -73,7 +73,7 @@ def register(ctx: Any) -> None:
     setting = getattr(ctx, "get_config", lambda _, default: default)  # 0.19 keeps no settings for plugins
     manager = getattr(ctx, "_manager", None)
     capture = Capture(profiles, lineage, turns, version=version, between=lambda: between(manager, around))
-    hooks = LifecycleHooks(profiles, lineage, turns, configured=lambda: setting("injection_max_chars", DEFAULT_CHARS))
+    hooks = LifecycleHooks(profiles, lineage, turns, configured=lambda: setting("injection_max_chars", DEFAULT_CEILING))
     around = plain(capture.on_tool_execution)
     ctx.register_middleware("tool_execution", around)
     ctx.register_hook("pre_llm_call", plain(hooks.on_pre_llm_call))

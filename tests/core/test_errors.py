@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness_core.errors import Damaged, Fault, HarnessError, Refused, Unavailable, answer_of, refused
+from harness_core.errors import Damaged, Fault, HarnessError, Refused, Unavailable, refused
 from harness_core.structuring import faults_of, kind_of
 
 
@@ -18,7 +18,7 @@ def test_a_refusal_is_made_of_its_faults() -> None:
     """The text of a refusal says all its faults and the hint; its answer lists them."""
     error = refused("invalid_arguments", Fault("a", "is blank", "text"), Fault("b", "is missing"), hint="For example x")
     assert str(error) == "a: is blank (send text); b: is missing. For example x"
-    assert answer_of(error) == {
+    assert error.answer() == {
         "error": str(error),
         "code": "invalid_arguments",
         "fields": [
