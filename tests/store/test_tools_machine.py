@@ -3,6 +3,7 @@ in memory ends."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from harness_core.errors import Refused
 from harness_core.testing import Memory, SessionMachine
 from harness_core.testing.memory import MemoryExecution
 from harness_store import Execution, Harness
+from harness_store.receipts import INDEX, RECEIPT
 from tests.store.script import PROBE, ROOT
 from tests.store.simulator import SimulatedDisk, Volume
 
@@ -113,6 +115,26 @@ class TwoProcesses:
         self.memory.adopt_lineage(session_id, lineage)
         self.agree()
 
+    def accounts(self) -> Sequence[Mapping[str, Any]]:
+        """What is told of all of it by processes that have seen it come about, by one that goes on from what the last
+        writers left beside each case, and by one that finds nothing of that and reads everything."""
+        new = Process(self.volume.copy(), self.clock)
+        bare = Process(self.volume.copy(), self.clock)
+        for case_id in self.memory.events:
+            for name in (RECEIPT, INDEX):
+                with contextlib.suppress(FileNotFoundError):
+                    bare.simulated.unlink(ROOT / "cases" / case_id / name)
+        return [self._account(process) for process in (*self.processes, new, bare)]
+
+    def _account(self, process: Process) -> Mapping[str, Any]:
+        told: dict[str, Any] = {"list": process.model({"operation": "list"}, session_id="nobody")}
+        del told["list"]["runtime"]
+        for case_id, events in self.memory.events.items():
+            owner = self.memory.cases[case_id].session_id
+            told[case_id] = process.model({"operation": "show", "case_id": case_id}, session_id=owner)
+            told |= {f"context of {e.session_id}": process.context(e.session_id, 9_000) for e in events}
+        return told
+
     def close(self) -> None:
         for process in self.processes:
             process.close()
@@ -164,6 +186,8 @@ class ToolsMachine(SessionMachine):
             assert replay["timeline"]["valid"]
             assert replay["case_snapshot"]["valid"]
             assert not replay["violations"]
+        first, *others = self.adapter.accounts()
+        assert all(other == first for other in others)
 
 
 TestTools = ToolsMachine.TestCase
