@@ -9,6 +9,7 @@ import pytest
 from harness_core import bindings as rules
 from harness_core.bindings import UNBOUND, Binding
 from harness_core.errors import Refused
+from harness_core.wire import to_json
 from tests.core.desk import Desk
 
 
@@ -70,8 +71,8 @@ def test_they_survive_the_file() -> None:
     desk = Desk()
     desk.open()
     desk.pause_for_lifecycle("s1", "session_finalize", "")
-    written = json.loads(json.dumps(rules.to_mapping(desk.bindings)))
-    assert rules.from_mapping(written) == desk.bindings
+    written = {"schema_version": rules.SCHEMA_VERSION, "sessions": to_json(desk.bindings)}
+    assert rules.from_mapping(json.loads(json.dumps(written))) == desk.bindings
     assert rules.from_mapping({"schema_version": 1, "sessions": {"s1": 3}}) is None
 
 

@@ -233,6 +233,19 @@ def test_a_broken_step_is_seen(invariant: str, how: Callable[[Events], None]) ->
     assert all(violation.problem for violation in found)
 
 
+@pytest.mark.parametrize(
+    ("told", "digest"),
+    [(ArgumentMatch.MATCHED, "committed"), (ArgumentMatch.MISMATCHED, "f" * 64), (ArgumentMatch.UNKNOWN, None)],
+)
+def test_an_observation_may_tell_the_arguments_anew(told: ArgumentMatch, digest: str | None) -> None:
+    """What is told of the arguments once they were seen to run is no fault where it fits their digest."""
+    events = ALL[: at(EventType.PROBE_OBSERVED) + 1]
+    committed = events[at(EventType.PROBE_COMMITTED)].payload.probe.tool_args_sha256
+    seen = committed if digest == "committed" else digest
+    payload(EventType.PROBE_OBSERVED, argument_match_status=told, args_sha256=seen)(events)
+    assert not audit(events)[1]
+
+
 # --- states that no Timeline of ours amounts to ---
 
 

@@ -29,7 +29,7 @@ from harness_core.testing import (
     tool_arguments,
 )
 from harness_core.testing.memory import MemoryExecution
-from harness_core.testing.spoils import unsound_comparisons
+from harness_core.testing.spoils import out_of_turn, unsound_comparisons
 from harness_core.testing.values import SECRET
 from harness_core.wire import canonical_json
 from tests.core.desk import PROBE_TOOL, Desk, claim
@@ -288,6 +288,14 @@ def test_values_are_json(text: str, args: dict[str, Any], model: dict[str, Any])
     assert text.strip()
     for value in (args, model):
         assert json.loads(json.dumps(value)) == value
+
+
+@given(st.data())
+def test_nothing_pending_leaves_two_calls_out_of_turn(data: st.DataObject) -> None:
+    """Where no probe is pending and no mismatch waits, only what is about a probe comes out of turn."""
+    desk = Desk()
+    desk.open()
+    assert data.draw(out_of_turn(desk.c1))["operation"] in {"recover", "discard"}
 
 
 def test_the_planted_secret_is_one() -> None:
