@@ -219,11 +219,21 @@ class CaseFiles(Generic[S]):
             seen = None  # another log than the one that was seen
         elif log.size < seen.position.end:
             return None
-        elif projection == seen.projection:
-            return seen  # a log that grew meanwhile grew beyond the head
+        elif (log, projection) == (seen.log, seen.projection):
+            return seen
         with contextlib.suppress(Damaged, IsADirectoryError, FileNotFoundError):
-            return self._read_on(seen)
+            # A log that alone is another has grown beyond the head, or somebody has changed what was seen of it.
+            still = seen is None or projection != seen.projection or self._still_there(seen)
+            return self._read_on(seen if still else None)
         return None
+
+    def _still_there(self, seen: Seen[S]) -> bool:
+        """Whether the log begins with the bytes that were seen."""
+        if seen.digest is None:
+            return False
+        with opened(self.disk, self.log) as fd:
+            data = self.disk.read(fd, seen.position.end, 0)
+        return hashlib.sha256(data).digest() == bytes(seen.digest.digest())
 
     def _read_on(self, seen: Seen[S] | None) -> Seen[S] | None:
         projection = read_file(self.disk, self.projection)

@@ -66,6 +66,7 @@ class Catalogue:
         self._by_family: dict[str, set[str]] = {}
         self._guard = threading.Lock()  # over what is learnt of one case, which a list does without the store's lock
         self._complete: tuple[Signature, Signature] | None = None  # the store when all of it was last looked at
+        self._passing: set[str] = set()  # the cases whose entry is not lasting
 
     def look(self) -> Sequence[tuple[str, Entry]]:
         """Every case there is, sorted by id, as it is now.  Raises ``Unavailable`` where they cannot be listed."""
@@ -83,6 +84,9 @@ class Catalogue:
         ``now``: the bindings as they are, under the store's lock.  Raises ``Unavailable``.
         """
         store = now, self._disk.stamps(self._folder)
+        with reporting("looking at the cases"):
+            for case_id in tuple(self._passing) if self._complete == store else ():
+                self._current(case_id)
         if self._complete != store:
             self.look()
             self._complete = store
@@ -100,19 +104,25 @@ class Catalogue:
             self._complete = after, self._disk.stamps(self._folder) if opened else known[1]
 
     def _current(self, case_id: str) -> Entry | None:
-        known = self._entries.get(case_id)
-        if known is not None and known.lasting and known.look == self._disk.stamps(*known.names):
-            return known
-        found = self._read(case_id)
-        with self._guard:
-            if found is None:
-                self._entries.pop(case_id, None)
-            else:
-                self._entries[case_id] = found
-            words = found.card.taught if found and found.card else frozenset()
-            if words != self._taught.get(case_id, frozenset()):
-                self._learn(case_id, words)
-        return found
+        while True:
+            known = self._entries.get(case_id)
+            if known is not None and known.lasting and known.look == self._disk.stamps(*known.names):
+                return known
+            found = self._read(case_id)
+            with self._guard:
+                if self._entries.get(case_id) is known:  # else somebody else has looked meanwhile, and maybe later
+                    self._keep(case_id, found)
+                    return found
+
+    def _keep(self, case_id: str, found: Entry | None) -> None:
+        if found is None:
+            self._entries.pop(case_id, None)
+        else:
+            self._entries[case_id] = found
+        (self._passing.discard if found is None or found.lasting else self._passing.add)(case_id)
+        words = found.card.taught if found and found.card else frozenset()
+        if words != self._taught.get(case_id, frozenset()):
+            self._learn(case_id, words)
 
     def _read(self, case_id: str) -> Entry | None:
         folder = f"{self._folder}/{case_id}"
@@ -142,6 +152,8 @@ class Catalogue:
 
 
 def _card(said: Mapping[str, Any]) -> Card:
-    if set(said["summary"]) != SUMMARY or type(said["summary"]["updated_at"]) is not str:
+    entry = said["summary"]
+    texts = all(type(entry[name]) is str for name in ("case_id", "status", "updated_at"))
+    if set(entry) != SUMMARY or not texts or {*map(type, entry["session_ids"])} != {str}:
         raise ValueError("no summary")
-    return Card(said["summary"], tokens(said["taught"]) if said["taught"] else frozenset())  # most taught nothing
+    return Card(entry, tokens(said["taught"]) if said["taught"] else frozenset())  # most taught nothing

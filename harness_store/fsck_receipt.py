@@ -30,7 +30,7 @@ def receipt_faults(case: Case, folder: Path) -> Iterator[str]:
     log = read(folder / "events.jsonl")
     count, hash_, _, end, _ = receipt["position"]
     last = log[:end].splitlines()[-1:] if isinstance(log, bytes) else []
-    if count != case.event_count or not last or not last[0].endswith(b'"hash":"%s"}' % hash_.encode()):
+    if count != case.event_count or not last or not last[0].endswith(f'"hash":"{hash_}"}}'.encode("utf-8", "replace")):
         yield ".receipt: it names another end of the Timeline"
     lesson = lesson_of(case)
     taught = f"{lesson.lesson}\n{lesson.scope}" if lesson else ""
@@ -53,10 +53,19 @@ def receipt_faults(case: Case, folder: Path) -> Iterator[str]:
 def _believed(folder: Path) -> Mapping[str, Any] | None:
     data = read(folder / ".receipt")
     found = unsealed(data.partition(b"\n")[0]) if isinstance(data, bytes) else None
-    if found is None or found.get("format") != 1:
+    if found is None or found.get("format") != 1 or not _has_its_shape(found):
         return None
     looks = [_look(folder / name) for name in ("events.jsonl", "case.md")]
     return found if looks == [found["log"], found["projection"]] else None
+
+
+def _has_its_shape(found: Mapping[str, Any]) -> bool:
+    """Whether somebody could take it for a receipt at all."""
+    position, index = found.get("position"), found.get("index")
+    lists = isinstance(position, list) and len(position) == 5 and isinstance(index, list) and len(index) == 2
+    numbers = [*position[:1], *position[2:4], *index] if lists and position and index else [None]
+    there = {"log", "projection"} <= found.keys() and {type(found.get(name)) for name in ("rest", "card")} == {dict}
+    return there and {*map(type, numbers)} == {int}
 
 
 def _look(path: Path) -> list[Any]:
@@ -74,7 +83,7 @@ def _told(lines: Iterable[bytes]) -> dict[str, Any]:
         name, _, text = line.decode("ascii", "replace").partition(" ")
         try:
             told[name] = parse(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             told[name] = None
     return told
 

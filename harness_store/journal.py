@@ -161,7 +161,8 @@ class Journal(Generic[S]):
         if earlier[-1] != current.count:  # the log is shorter than it was a moment ago
             _sound(self.name, self._examine_twice())
             raise Unavailable(f"{self.name} is changing; nothing was read, try again", code="changed")
-        near = max(count for count in earlier if count <= max(as_of, 0))
+        ends = [count for count in earlier if count]
+        near = max((count for count in ends if count <= as_of), default=min(ends))
         fault = Fault("as_of", f"{as_of} is not the end of a transition", f"for example {near} or {current.count}")
         raise Refused(f"{self.name}: {fault}", code="as_of", fields=[fault])
 
@@ -199,7 +200,7 @@ class Writer(Generic[S]):
     def refresh(self) -> Snapshot[S]:
         """The state to decide on: what stands, made durable and projected, with whatever never happened cut off.
 
-        Costs two ``stat``s when the files are as this process left them, and little more when another process of ours
+        Costs three ``stat``s when the files are as this process left them, and little more when another process of ours
         left them so (see ``receipts``); otherwise everything is read and verified.
         A tail that was never acknowledged is kept as ``events.jsonl.broken-N``.
 
@@ -308,14 +309,14 @@ class Writer(Generic[S]):
         name = self._journal.name
         with reporting(f"reading {name}"):
             seen = self._journal._seen
-            if seen is not None and seen.durable and self._files.unchanged(seen):
-                return seen
             if self._disk.stat(self._mark) is not None:
                 raise Unavailable(
                     f"{name} is read-only: an earlier write failed and could not be taken back. "
                     f"When the disk is sound again, remove {MARK} from its folder.",
                     code="read_only",
                 )
+            if seen is not None and seen.durable and self._files.unchanged(seen):
+                return seen
             recalled = self._files.recall() if self._hold is not None else None
             if recalled is not None:
                 self._journal._seen = recalled

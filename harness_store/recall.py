@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from harness_core.case import Artifact, Case, Marker
 from harness_core.closure import Closure
+from harness_core.errors import Damaged
 from harness_core.evidence import Citation
 from harness_core.model import Model
 from harness_core.persistent import HashTrieMap, Map
@@ -57,7 +58,11 @@ class Recalled(Mapping[str, V], Generic[V]):
         if begin < 0:
             raise KeyError(key)
         line = self._lines[begin + 1 : self._lines.index(b"\n", begin + 1)]
-        return from_json(json.loads(line.partition(b" ")[2]), self._kind)
+        try:
+            return from_json(json.loads(line.partition(b" ")[2]), self._kind)
+        except Exception as error:  # whatever it raises: the sum of the lines holds, so somebody meant them to lie
+            text = f".index does not say what {key} may be cited for; `fsck --repair` takes it away"
+            raise Damaged(text, code="receipt_lies", where=".index", works="the Timeline is untouched") from error
 
     def __iter__(self) -> Iterator[str]:
         if self._keys is None:
@@ -116,6 +121,10 @@ def recalled(document: Mapping[str, Any], rest: Mapping[str, Any], lines: bytes)
     """
     text = b"\n" + lines
     stale = document["stale"]
+    if {int} != {type(rest["probe_count"]), *map(type, rest["high_waters"].values())} or rest["unaccounted"] != [
+        *map(str, rest["unaccounted"])
+    ]:
+        raise TypeError("no rest of a case")
     return Case(
         case_id=document["case_id"],
         session_id=document["session_id"],

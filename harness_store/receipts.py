@@ -17,12 +17,14 @@ from typing import Any
 
 from attrs import astuple, frozen
 
-from .disk import Disk, Stat, opened, read_file, write_undurably
+from .disk import Disk, Stat, opened, write_undurably
 from .records import Position, Reason, frame, unframe
 
 RECEIPT = ".receipt"
 INDEX = ".index"
 FORMAT = 1
+_LARGEST = 1 << 20
+"""Bytes of a receipt that are read: many times what one of a case with thousands of sessions has."""
 
 
 @frozen
@@ -57,7 +59,7 @@ def read_receipt(disk: Disk, path: Path) -> Receipt | None:
     """As ``Receipts.read``, of the file at ``path``."""
     try:
         with opened(disk, path) as fd:
-            data = disk.read(fd, disk.fstat(fd).size, 0)
+            data = disk.read(fd, min(disk.fstat(fd).size, _LARGEST), 0)
     except OSError:  # missing, a link, a folder: nothing to go by
         return None
     found = unframe(data.partition(b"\n")[0])  # what follows is left of a longer one
@@ -93,8 +95,11 @@ class Receipts:
 
     def lines(self, index: Index) -> bytes | None:
         """The lines of ``.index`` as far as ``index`` says; ``None`` where they are not those."""
-        found = read_file(self._disk, self._folder / INDEX)
-        data = found[0][: index.end] if found else b""
+        try:
+            with opened(self._disk, self._folder / INDEX) as fd:
+                data = self._disk.read(fd, min(index.end, self._disk.fstat(fd).size), 0)
+        except OSError:
+            return None
         return data if Index().after(data) == index else None
 
     def add(self, index: Index | None, data: bytes) -> Index:

@@ -105,11 +105,8 @@ class Registry:
         found = self._found(loaded)
         if found is None:
             try:
-                with self.hold(wait) as held:
-                    return held.bindings
+                return self._settled(wait)
             except Unavailable as error:
-                if error.code == "locked" and (standing := self._standing()) is not None:
-                    return standing
                 if error.code not in _READ_ANYHOW:
                     raise
                 # A store that cannot be written to is still read; what a dead process left stays to be settled.
@@ -119,12 +116,29 @@ class Registry:
         self._cached = (loaded.signature, found)
         return found
 
+    def _settled(self, wait: float | None) -> Kept:
+        """What is to be settled first, and while a live holder of the store's lock is at it, what stands until then."""
+        for patience in (0.0, wait):
+            try:
+                with self.hold(patience) as held:
+                    return held.bindings
+            except Unavailable as error:
+                standing = self._standing() if error.code == "locked" else None
+                if standing is not None:
+                    return standing
+                if error.code != "locked" or patience == wait:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
     def _standing(self) -> Kept | None:
         """The bindings while a live holder of the store's lock changes them: until it is through, they are what they
         were.  ``None`` where the file tells neither.  What a case itself says is asked before anything is done on it.
         """
         loaded = self._sessions.load()
-        return _parsed(loaded) if loaded.state in _STANDING else None
+        if loaded.state not in _STANDING:
+            return None
+        found = _parsed(loaded)
+        return self._rebuilt(loaded) if found is None else found  # None before the very first change
 
     @contextlib.contextmanager
     def hold(self, wait: float | None) -> Iterator[Held]:

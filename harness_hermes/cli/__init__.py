@@ -6,6 +6,10 @@ for a no (damage found, something not in place, an error), 2 for a command line 
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+
 import typer
 
 from . import cases, demo, doctor, fsck, plugin
@@ -27,5 +31,16 @@ app.command("doctor")(doctor.doctor)
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line.  What an output cannot show is spelled out; one that takes nothing more is told once."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in its buffer goes nowhere
+        sys.exit(1)

@@ -21,6 +21,8 @@ from harness_store.repair import Repair
 from .cases import CaseId
 from .output import AsJson, Root, answer, console, errors, fail, root_of
 
+PARTS = ("cases", "sessions.json", "format.json", ".store.lock")
+"""What tells a store, however little is left of it."""
 COLOURS = {Verdict.OK: "green", Verdict.VIOLATED: "red", Verdict.NOT_CHECKABLE: "yellow"}
 
 OneCase = Annotated[str | None, typer.Option("--case", help="Check only this case.", show_default=False)]
@@ -42,6 +44,8 @@ def fsck(
     if export is not None and (case is not None or repair):
         fail("--export goes with neither --case nor --repair", as_json, "usage")
     where, plan, done = root_of(root), tuple[Repair, ...](), list[Repair]()
+    if root is not None and export is None and not any((where / name).exists() for name in PARTS):
+        fail(f"there is no store at {where}", as_json, "no_store")
     with errors(as_json, OSError, ValueError):
         found = check_store(where, case) if export is None else _of_export(export)
         if case is not None and not found.cases:

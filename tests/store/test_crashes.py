@@ -189,10 +189,12 @@ def test_a_write_that_cannot_be_taken_back_makes_the_case_read_only() -> None:
     write(journal, ("opened",))
     # The sync of the log fails, then taking it back; the disk recovers in time for the mark.
     disk.failure = Failure(disk.steps + 2, until=disk.steps + 4)
+    others = [journal_on(SimulatedDisk(disk.volume)) for _ in range(2)]
+    assert others[0].read().state == ("opened",)
     with pytest.raises(Unavailable) as caught:
         write(journal, ("lost?",))
     assert caught.value.written == "unknown"
-    for process in (journal, journal_on(SimulatedDisk(disk.volume))):
+    for process in (journal, *others):
         assert process.read().state == ("opened",)
         with pytest.raises(Unavailable, match=r"remove \.read-only") as caught, process.lock(0) as writer:
             writer.refresh()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +19,7 @@ from harness_core.events import Event
 from harness_core.evolution import fold
 from harness_core.testing import timelines
 from harness_store import Harness
-from harness_store.disk import PosixDisk
+from harness_store.disk import PosixDisk, Stamp, Stat
 from harness_store.fsck import check_case
 from harness_store.fsck_verdicts import Verdict
 from harness_store.recall import Recalled, lines_of, recalled, rest_of, touched
@@ -167,7 +169,31 @@ def folders(root: Path) -> None:
         (root / "cases/c1" / name).mkdir()
 
 
-SPOILS = [spoil_receipt, cut_receipt, spoil_index, cut_index, lose(RECEIPT), lose(INDEX), lose(RECEIPT, INDEX), folders]
+def no_file(make: Callable[[Path], object]) -> Callable[[Path], None]:
+    """Something else in the place of the index, beside a receipt that holds."""
+
+    def work(root: Path) -> None:
+        lose(INDEX)(root)
+        make(root / "cases/c1" / INDEX)
+
+    return work
+
+
+def endless(name: str) -> Callable[[Path], None]:
+    """A file that is right where it begins and goes on with more nothing than any memory holds."""
+
+    def work(root: Path) -> None:
+        with (root / "cases/c1" / name).open("r+b") as file:
+            file.truncate(1 << 42)
+
+    return work
+
+
+SPOILS = [
+    *(spoil_receipt, cut_receipt, spoil_index, cut_index, lose(RECEIPT), lose(INDEX), lose(RECEIPT, INDEX), folders),
+    *(no_file(Path.mkdir), no_file(os.mkfifo), no_file(lambda path: path.symlink_to("nowhere"))),
+    *(endless(RECEIPT), endless(INDEX)),
+]
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
@@ -189,6 +215,46 @@ def test_a_receipt_of_other_files_is_not_believed(root: Path) -> None:
     harness = Harness(root)
     assert "c1" in harness.model({"operation": "list"}, session_id="s1")["case_errors"]
     assert json.loads(harness.tool("epistemic_model", evidence_call(), session_id="s1"))["code"] == "record_broken"
+
+
+def test_a_log_that_is_changed_in_place_is_noticed_by_who_has_seen_it_sound(root: Path) -> None:
+    """A process that has listed and told the case lists it as damaged from the moment on at which a byte is another."""
+    harness = Harness(root)
+    for _ in range(2):
+        assert harness.model({"operation": "list"}, session_id="s1")["case_errors"] == {}
+        assert "c1" in (harness.context("s1", 9_000) or "")
+    log = root / "cases/c1/events.jsonl"
+    data = log.read_bytes()
+    with log.open("r+b") as file:
+        file.write(data.replace(b"name the limit", b"name no  limit", 1))
+    assert "c1" in harness.model({"operation": "list"}, session_id="s1")["case_errors"]
+    assert "name no" not in (harness.context("s1", 9_000) or "")
+    log.write_bytes(data)
+    assert harness.model({"operation": "list"}, session_id="s1")["case_errors"] == {}
+
+
+class Coarse(PosixDisk):
+    """A disk whose clock stands still, and on which each ``case.md`` gets the inode of the one before."""
+
+    def stat(self, path: Path) -> Stat | None:
+        found = super().stat(path)
+        inode = 1 if path.name == "case.md" else found and found.inode
+        return found and evolve(found, mtime_ns=0, ctime_ns=0, inode=inode)
+
+    def fstat(self, fd: int) -> Stat:
+        return evolve(super().fstat(fd), mtime_ns=0, ctime_ns=0)
+
+    def stamps(self, *paths: str) -> tuple[Stamp | None, ...]:
+        found = [self.stat(Path(path)) for path in paths]
+        return tuple(stat and stat.stamp for stat in found)
+
+
+def test_a_reader_follows_a_log_that_grew_where_times_tell_nothing(root: Path) -> None:
+    """A case whose ``case.md`` looks the same and whose log is longer is looked at again."""
+    reader, writer = Harness(root, disk=Coarse()), Harness(root)
+    for count in (6, 7, 8):
+        assert reader.model({"operation": "list"}, session_id="s1")["cases"][0]["event_count"] == count
+        evidence(writer)
 
 
 def evidence_call() -> dict[str, Any]:
@@ -222,6 +288,39 @@ def shorten(root: Path) -> None:
     lie(root, lambda said: said.update(index=[len(data), zlib.crc32(data)]))
 
 
+def garble(line: bytes) -> Callable[[Path], None]:
+    """An index that says one thing, and whose sum is right."""
+
+    def work(root: Path) -> None:
+        (root / "cases/c1" / INDEX).write_bytes(line)
+        lie(root, lambda said: said.update(index=[len(line), zlib.crc32(line)]))
+
+    return work
+
+
+NONSENSE = [b"E000001 garbage\n", b"E000001 [1]\n", b"E000001 " + b"[" * 9_000 + b"\n", b"#E000001 {}\n", b"\xff\n"]
+
+
+@pytest.mark.parametrize("line", NONSENSE)
+def test_an_index_that_means_nothing_is_told_and_taken_away_by_a_repair(root: Path, line: bytes) -> None:
+    """Whoever may write the store could plant one: every call is answered, and fsck says what it is."""
+    garble(line)(root)
+    calls = [{**evidence_call()}, {"operation": "show"}, {"operation": "list"}, citing()]
+    answers = [json.loads(Harness(root).tool("epistemic_model", call, session_id="s1")) for call in calls]
+    assert {answer.get("code") for answer in answers} <= {None, "receipt_lies", "invalid_arguments"}
+    garble(line)(root)
+    assert not check_case(root / "cases/c1").sound
+    harness = Harness(root)
+    assert [harness.repair(planned) for planned in harness.repairs()] == [True]
+    assert check_case(root / "cases/c1").sound
+    assert "error" not in json.loads(Harness(root).tool("epistemic_model", citing(), session_id="s1"))
+
+
+def citing() -> dict[str, Any]:
+    claim = {"id": "M1", "text": "t", "authority_domain": "external_source", "evidence_event_ids": ["E000002"]}
+    return {"operation": "revise", "reason": "r", "mechanisms": [claim]}
+
+
 LIES: list[Callable[[Path], None]] = [
     lambda root: lie(root, lambda said: said["card"]["summary"].update(status="closed")),
     lambda root: lie(root, lambda said: said["rest"].update(probe_count=7)),
@@ -244,6 +343,34 @@ def test_a_receipt_that_lies_is_found_by_the_checker_and_taken_away_by_a_repair(
     harness = Harness(root)
     assert [harness.repair(planned) for planned in harness.repairs()] == [True]
     assert check_case(root / "cases/c1").sound
+    assert evidence(Harness(root))["evidence_event_ids"] == ["E000007"]
+    assert check_case(root / "cases/c1").sound
+
+
+WRONG: list[Callable[[dict[str, Any]], object]] = [
+    lambda said: said["card"]["summary"].update(session_ids=5),
+    lambda said: said["card"]["summary"].update(session_ids=None),
+    lambda said: said["card"]["summary"].update(session_ids=[]),
+    lambda said: said["card"]["summary"].update(status=["active"]),
+    lambda said: said["card"].pop("summary"),
+    lambda said: said["rest"].update(probe_count="x"),
+    lambda said: said["rest"].update(high_waters={"s1": "x"}),
+    lambda said: said["rest"].update(unaccounted="x"),
+    lambda said: said.pop("log"),
+    lambda said: said.pop("card"),
+]
+
+
+@pytest.mark.parametrize("change", WRONG)
+def test_a_member_of_another_shape_stops_nobody(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """A list, a context and a write go on, the checker answers, and after a repair everything holds."""
+    lie(root, change)
+    check_case(root / "cases/c1")
+    harness = Harness(root)
+    assert harness.model({"operation": "list"}, session_id="s1")["cases"][0]["event_count"] == 6
+    assert "c1" in (harness.context("s1", 9_000) or "")
+    for planned in Harness(root).repairs():
+        assert harness.repair(planned)
     assert evidence(Harness(root))["evidence_event_ids"] == ["E000007"]
     assert check_case(root / "cases/c1").sound
 
