@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -230,3 +233,27 @@ def test_a_demonstration_without_a_host_says_what_is_missing(monkeypatch: pytest
     error = answer("demo", status=1)["error"]
     assert "epistemic-harness[hermes]" in error
     assert "--host library" in error
+
+
+COMMAND = [sys.executable, "-c", "from harness_hermes.cli import main; main()"]
+
+
+@pytest.mark.parametrize("command", [("case", "list"), ("case", "show", CASE_ID), ("fsck",)])
+def test_a_terminal_that_knows_ascii_only_is_told_everything(root: Path, command: Sequence[str]) -> None:
+    """What cannot be shown is spelled out, and the command ends as it would."""
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "60"}
+    done = subprocess.run([*COMMAND, *at(root, *command)], env=ascii_only, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", [("case", "list"), ("case", "timeline", CASE_ID), ("fsck", "--json")])
+def test_an_output_that_is_full_is_told_in_one_line(root: Path, command: Sequence[str]) -> None:
+    """No traceback, one line that names the reason, exit status 1."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *at(root, *command)], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "No space left" in done.stderr

@@ -85,13 +85,12 @@ def test_an_exported_case_is_checked_anywhere(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
-    """An unknown case and a file that is no export are clear errors; an empty root has nothing to check."""
+    """An unknown case and a file that is no export are clear errors."""
     root = store("nothing", tmp_path)
     assert run("fsck", "--case", "none", "--root", str(root))[1]["code"] == "no_case"
     assert run("case", "quarantine", "none", "--root", str(root))[1]["code"] == "no_case"
     (tmp_path / "x.tar").write_bytes(b"none")
     assert "no tar file" in run("fsck", "--export", str(tmp_path / "x.tar"))[1]["error"]
-    assert run("fsck", "--root", str(tmp_path / "empty"))[0] == 0
 
 
 def test_a_store_of_a_newer_release_is_still_checked(tmp_path: Path) -> None:
@@ -101,3 +100,12 @@ def test_a_store_of_a_newer_release_is_still_checked(tmp_path: Path) -> None:
     status, found = run("fsck", "--root", str(root))
     assert (status, found["repairs"]) == (1, [])
     assert run("fsck", "--repair", "--root", str(root))[1]["code"] == "newer_format"
+
+
+def test_where_there_is_no_store_there_is_nothing_that_holds(tmp_path: Path) -> None:
+    """A mistyped root is told; what is left of a store, however little, is checked."""
+    for root in (tmp_path / "nowhere", tmp_path):
+        status, found = run("fsck", "--root", str(root))
+        assert (status, found["code"]) == (1, "no_store")
+    (tmp_path / "sessions.json").touch()
+    assert "sound" in run("fsck", "--root", str(tmp_path))[1]

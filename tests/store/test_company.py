@@ -255,3 +255,58 @@ def test_a_case_is_shown_as_it_was(root: Path) -> None:
             model(reader, operation="show", as_of=3)
         assert caught.value.code == "as_of"
         assert "2 or 7" in str(caught.value)
+
+
+class Halting(PosixDisk):
+    """A disk on which the writing of bindings stands still, once their intent is written, until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.may_go_on = threading.Event(), threading.Event()
+
+    def create(self, path: Path) -> int:
+        if path.name == ".sessions.json.tmp":
+            self.reached.set()
+            assert self.may_go_on.wait(60)
+        return super().create(path)
+
+
+class Patient(PosixDisk):
+    """A disk that counts how often a lock was not to be had."""
+
+    waited = 0
+
+    def try_lock(self, fd: int, *, shared: bool = False) -> bool:
+        had = super().try_lock(fd, shared=shared)
+        self.waited += not had
+        return had
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["in a store with cases", "at the very first open"])
+def test_nobody_waits_for_bindings_that_another_session_changes(tmp_path: Path, known: bool) -> None:
+    """While a process stands still between a transition and its bindings, other sessions go on with what stands."""
+    if known:
+        model(Harness(tmp_path), "s1", operation="open", case_id="c1", top_unknown="u")
+    slow = Halting()
+    opening = threading.Thread(
+        target=lambda: model(Harness(tmp_path, disk=slow), "s2", operation="open", case_id="c2", top_unknown="u")
+    )
+    opening.start()
+    try:
+        assert slow.reached.wait(60)
+        others: list[Callable[[Harness], Any]] = [
+            lambda harness: harness.context("s1", 9_000),
+            lambda harness: model(harness, "s3", operation="list")["total_matching"],
+            lambda harness: harness.execution(session_id="s3", tool_name="t", args={}).recording,
+            lambda harness: harness.is_active("s3"),
+        ]
+        for other in others:
+            disk = Patient()
+            found = other(Harness(tmp_path, disk=disk, wait=60))
+            assert disk.waited <= 1
+            assert "c1" in found if isinstance(found, str) else found in (None, False, 1, 2)
+    finally:
+        slow.may_go_on.set()
+        opening.join()
+    assert model(Harness(tmp_path), "s2", operation="show")["case"]["status"] == "active"
+    assert check_store(tmp_path).sound

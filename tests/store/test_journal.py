@@ -131,7 +131,7 @@ def test_every_process_sees_the_same_case() -> None:
 
 def test_an_earlier_state_can_be_asked_for_at_the_end_of_a_transition() -> None:
     """``as_of`` gives each earlier state as it was then; inside a transition, before the first and beyond the last it
-    is refused with a number that would do."""
+    is refused with a number that would do, in a tool as well, which knows no state before the first."""
     journal = journal_on(SimulatedDisk(volume := fresh()))
     then = {0: Snapshot[Texts]()}
     for texts in (("opened", "because"), ("a",), ("b", "c", "d")):
@@ -145,7 +145,7 @@ def test_an_earlier_state_can_be_asked_for_at_the_end_of_a_transition() -> None:
                 with pytest.raises(Refused, match="not the end of a transition") as caught:
                     reader.read(as_of=count)
                 assert caught.value.code == "as_of"
-                assert caught.value.fields[0].send.split()[2] in map(str, then)
+                assert caught.value.fields[0].send.split()[2] in map(str, then.keys() - {0})
         assert reader.read().count == 6
 
 
