@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -42,5 +43,6 @@ def main() -> None:
             sys.stdout.flush()
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in its buffer goes nowhere
+        with Path(os.devnull).open("w") as nowhere:  # where what is left in the buffer goes
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
         sys.exit(1)
