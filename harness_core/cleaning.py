@@ -15,7 +15,7 @@ import attrs
 
 from harness_core.commands import Commit, Request
 from harness_core.errors import Fault, refused
-from harness_core.redaction import Known, redact_text, redact_value, secret_values
+from harness_core.redaction import Known, redact_known, redact_text, secret_values
 
 T = TypeVar("T", bound=Request)
 CASE_IDS = frozenset({"case_id", "prior_case_ids", "evidence_case_ids"})
@@ -48,6 +48,6 @@ def _clean(value: Any, path: str, secrets: Known, faults: list[Fault]) -> Any:
                 faults.append(Fault(where, "looks like a secret", "another case id"))
             changed[f.name] = after
         return attrs.evolve(value, **changed)
-    if isinstance(value, Mapping):
-        return redact_value(dict(value))
+    if isinstance(value, Mapping):  # a probe's arguments, and nothing else in a request: the secrets are theirs
+        return redact_known(dict(value), secrets)
     return value

@@ -358,7 +358,11 @@ def redact_value(value: JSON, secrets: frozenset[str] = frozenset()) -> JSON:
     What stands under a secret-naming key is treated as the module's text says; all other text and the keys themselves
     go through ``redact_text`` with ``secrets`` and the value's own ``secret_values``.
     """
-    known = Known(secrets | secret_values(value))
+    return redact_known(value, Known(secrets | secret_values(value)))
+
+
+def redact_known(value: JSON, known: Known) -> JSON:
+    """As ``redact_value``, for a value of which ``known`` has the ``secret_values`` already."""
 
     def clean(item: JSON, guess: Guess | None) -> JSON:
         if _hidden(item, guess):

@@ -112,6 +112,11 @@ class Seen(Generic[S]):
         return self.position.end - len(self.pending)
 
 
+def nothing_yet(log: Stat | None = None, *, durable: bool = False) -> Seen[Any]:
+    """A case before its first transition: without files, or with an empty ``log``."""
+    return Seen(Snapshot(), START, hashlib.sha256(), log, None, durable)
+
+
 @frozen
 class Examined(Generic[S]):
     """A whole case, read and judged: the states at the verdict's two positions, the log, and what to remember.
@@ -206,7 +211,7 @@ class CaseFiles(Generic[S]):
         if projection is None:
             empty = log is None or (log.kind == "file" and log.size == 0)
             empty = empty and self.disk.stat(self.journal) is None
-            return Seen(Snapshot(), START, hashlib.sha256(), log, None) if empty else None
+            return nothing_yet(log) if empty else None
         if log is None or log.kind != "file":
             return None
         if seen is not None and seen.position.legacy:

@@ -397,21 +397,26 @@ def _create_afresh(disk: Disk, path: Path) -> int:
             disk.unlink(path)
 
 
-def make_folder(disk: Disk, path: Path) -> None:
-    """Make a folder and whatever is missing above it, each synced into its parent.  Raises ``OSError``.
+def make_folder(disk: Disk, path: Path, *, durable_above: bool = False) -> bool:
+    """Make a folder and whatever is missing above it, each synced into its parent; whether it was missing.
 
     A folder that is there is left alone: who finds one and builds on it uses ``sync_name``.  Whatever is above it is
-    durable then, since a folder's own name is synced before anything is made in it.
+    durable then, since a folder's own name is synced before anything is made in it; ``durable_above`` says that the
+    caller knows this of a parent that is there.  Raises ``OSError``.
     """
     if disk.stat(path) is not None:
-        return
+        return False
     if disk.stat(path.parent) is None:
         make_folder(disk, path.parent)
-    else:
+    elif not durable_above:
         sync_name(disk, path.parent)
-    with contextlib.suppress(FileExistsError):
+    made = True
+    try:
         disk.mkdir(path)
+    except FileExistsError:  # somebody else did meanwhile
+        made = False
     disk.sync_folder(path.parent)
+    return made
 
 
 def sync_name(disk: Disk, path: Path) -> None:

@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 from harness_core.errors import Damaged, Fault, Refused, Unavailable
 
 from . import legacy
-from .case_files import LOG, PROJECTION, CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection
+from .case_files import LOG, PROJECTION, CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection, nothing_yet
 from .disk import Disk, Stat, make_folder, opened, read_file, reporting, unavailable, write_durably
 from .heads import Head
 from .locks import FileLock, Hold
@@ -56,6 +56,7 @@ class Journal(Generic[S]):
         self.name = f"case {folder.name}"
         self._files = CaseFiles(disk, folder, codec)
         self._lock = FileLock(disk, folder / LOCK, self.name)
+        self._mark = folder / MARK
         self._seen: Seen[S] | None = None
 
     def __repr__(self) -> str:
@@ -196,6 +197,7 @@ class Writer(Generic[S]):
         self._hold = hold  # None: the case has no folder yet
         self._wait = wait
         self._ended = False
+        self._fresh: Seen[S] | None = None  # what stands, looked at under this lock and since its last write
 
     def refresh(self) -> Snapshot[S]:
         """The state to decide on: what stands, made durable and projected, with whatever never happened cut off.
@@ -244,7 +246,7 @@ class Writer(Generic[S]):
         if head.hash.encode("ascii") not in projection:
             raise ValueError("the projection does not name its head")
 
-        self._journal._seen = None  # until it is acknowledged this process knows nothing for certain
+        self._journal._seen = self._fresh = None  # until it is acknowledged this process knows nothing for certain
         if seen.log is None:
             self._make_log()
         self._commit(seen.pending + sealed.data, seen.written)
@@ -265,9 +267,10 @@ class Writer(Generic[S]):
         """Take away the mark of a write that could not be taken back; whether there was one.  For repair only."""
         self._check()
         with reporting(f"lifting the mark of {self._journal.name}"):
-            if self._disk.stat(self._mark) is None:
+            if self._disk.stat(self._journal._mark) is None:
                 return False
-            self._disk.unlink(self._mark)
+            self._disk.unlink(self._journal._mark)
+            self._fresh = None
             self._disk.sync_folder(self._files.folder)
         return True
 
@@ -282,11 +285,7 @@ class Writer(Generic[S]):
             if found is not None:
                 self._keep(f"{PROJECTION}.replaced", found[0])
             write_durably(self._disk, self._files.projection, data)
-        self._journal._seen = None
-
-    @property
-    def _mark(self) -> Path:
-        return self._files.folder / MARK
+        self._journal._seen = self._fresh = None
 
     def _check(self) -> None:
         if self._ended:
@@ -298,18 +297,27 @@ class Writer(Generic[S]):
             self._hold.release()
 
     def _open(self) -> None:
+        # The intent to open was made durable first, and with it the names beside it: that of the folder of all cases.
         with reporting(f"opening {self._journal.name}"):
-            make_folder(self._disk, self._files.folder)
+            made = make_folder(self._disk, self._files.folder, durable_above=True)
             self._hold = self._journal._lock.acquire(self._wait)
+            self._fresh = None
+            if made:
+                self._journal._seen = nothing_yet(durable=True)
         if self._current().position.count:
             raise Unavailable(f"{self._journal.name} was opened by somebody else; nothing was written", code="changed")
 
     def _current(self) -> Seen[S]:
         self._check()
+        if self._fresh is None:
+            self._fresh = self._look()
+        return self._fresh
+
+    def _look(self) -> Seen[S]:
         name = self._journal.name
         with reporting(f"reading {name}"):
             seen = self._journal._seen
-            if self._disk.stat(self._mark) is not None:
+            if self._disk.stat(self._journal._mark) is not None:
                 raise Unavailable(
                     f"{name} is read-only: an earlier write failed and could not be taken back. "
                     f"When the disk is sound again, remove {MARK} from its folder.",
@@ -416,7 +424,7 @@ class Writer(Generic[S]):
             return True
         text = "A write to this case failed and could not be taken back. Look at the disk, then remove this file.\n"
         try:
-            write_durably(self._disk, self._mark, text.encode())
+            write_durably(self._disk, self._journal._mark, text.encode())
         except OSError as error:
             log.error("mark_failed", case=name, error=str(error))
         return False

@@ -31,7 +31,6 @@ from .export import export
 from .heads import Block, read_block
 from .journal import Journal, Report
 from .layout import Layout, no_case
-from .projection import render
 
 EXPORT_WAIT = 10.0
 """Seconds that an export waits for a writer of its case."""
@@ -154,15 +153,19 @@ class Portfolio:
         self.require(case_id)
         return self.journal(case_id).records()
 
-    def archive(self, case: Case) -> None:
-        """Keep the case as it is at this version of its model, for people.  Not synced: the Timeline has it all."""
-        journal = self.journal(case.case_id)
-        folder = self._layout.case(case.case_id) / "archive"
-        path = folder / f"case-v{case.version:04d}.md"
-        with reporting(f"archiving version {case.version} of case {case.case_id}"):
+    def archive(self, case_id: str, version: int) -> None:
+        """Keep ``case.md``, as the last transition left it, as that of a version of the model, for people.
+
+        Under the case's lock.  Not synced: the Timeline has it all.  Raises ``Unavailable``.
+        """
+        case = self._layout.case(case_id)
+        folder = case / "archive"
+        with reporting(f"archiving version {version} of case {case_id}"):
+            found = read_file(self._disk, case / PROJECTION)
             with contextlib.suppress(FileExistsError):
                 self._disk.mkdir(folder)  # unsynced as well: whoever keeps an artifact there syncs its name
-            write_undurably(self._disk, path, render(document(case), journal.read().head).encode())
+            if found is not None:
+                write_undurably(self._disk, folder / f"case-v{version:04d}.md", found[0])
 
     # --- one case, as a reader gets it ---
 

@@ -71,32 +71,33 @@ class Receipts:
 
     def __init__(self, disk: Disk, folder: Path) -> None:
         self._disk = disk
-        self._folder = folder
+        self._receipt = folder / RECEIPT
+        self._index = folder / INDEX
 
     def read(self) -> Receipt | None:
         """The receipt, whatever it is worth by now; ``None`` where there is none that holds."""
-        return read_receipt(self._disk, self._folder / RECEIPT)
+        return read_receipt(self._disk, self._receipt)
 
     def write(self, receipt: Receipt) -> None:
         """Leave this one.  Under the case's lock."""
         line, _ = frame(
             {
                 "format": FORMAT,
-                "log": astuple(receipt.log),
-                "projection": astuple(receipt.projection),
-                "position": astuple(receipt.position),
-                "index": astuple(receipt.index),
+                "log": astuple(receipt.log, recurse=False),
+                "projection": astuple(receipt.projection, recurse=False),
+                "position": astuple(receipt.position, recurse=False),
+                "index": astuple(receipt.index, recurse=False),
                 "rest": receipt.rest,
                 "card": receipt.card,
             }
         )
-        with opened(self._disk, self._folder / RECEIPT, create=True) as fd:
+        with opened(self._disk, self._receipt, create=True) as fd:
             self._disk.write(fd, line, 0)
 
     def lines(self, index: Index) -> bytes | None:
         """The lines of ``.index`` as far as ``index`` says; ``None`` where they are not those."""
         try:
-            with opened(self._disk, self._folder / INDEX) as fd:
+            with opened(self._disk, self._index) as fd:
                 data = self._disk.read(fd, min(index.end, self._disk.fstat(fd).size), 0)
         except OSError:
             return None
@@ -105,10 +106,10 @@ class Receipts:
     def add(self, index: Index | None, data: bytes) -> Index:
         """Put lines after those of ``index``; without one, in the place of whatever is there.  Under the lock."""
         if index is None:
-            write_undurably(self._disk, self._folder / INDEX, data)
+            write_undurably(self._disk, self._index, data)
             return Index().after(data)
         if data:
-            with opened(self._disk, self._folder / INDEX, create=True) as fd:
+            with opened(self._disk, self._index, create=True) as fd:
                 self._disk.write(fd, data, index.end)
         return index.after(data)
 

@@ -133,7 +133,8 @@ class SessionsFile:
         """Put ``intent`` into the slot, durably.  Under the store's lock.
 
         What the slot protected so far is made durable first, unless this process wrote it: the rename of a process
-        that died may exist in memory only.  Raises ``Unavailable(written="no")``.
+        that died may exist in memory only.  With it all names in the root are, the folder of the cases among them: who
+        opens a case builds on that.  Raises ``Unavailable(written="no")``.
         """
         line, _ = frame(_converter.unstructure(intent))
         with reporting("writing an intent to change bindings"):

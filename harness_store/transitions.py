@@ -158,7 +158,7 @@ class Transitions:
     def _archive(self, case: Case) -> None:
         """Keep this version of the model for people.  A projection: its loss is reported and costs nothing."""
         try:
-            self._cases.archive(case)
+            self._cases.archive(case.case_id, case.version)
         except Unavailable as error:
             log.warning("archive_not_written", case=case.case_id, version=case.version, error=str(error))
 

@@ -6,19 +6,20 @@ The floor F: append 1 KiB to an open file and sync it.  Under 50 microseconds th
 is judged.  ``bare_F`` is what the disk alone takes, with nothing of ours.  For a transition: append and sync, write
 another file aside and sync it, rename it over the one before, sync the folder.  For one that changes bindings: one
 append and one such file more.  Medians throughout, each figure in a process of its own.  Stores with many cases or
-events are made without syncs and then measured with them.
+events are made without syncs, then all is synced at once, and they are measured with syncs.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,7 @@ def grown(root: Path, events: int) -> None:
     while (count := len(harness.timeline("c1"))) < events:
         for _ in range(min(events - count, 200)):
             evidence(harness, "s1")
+    os.sync()
 
 
 def populated(root: Path, cases: int) -> None:
@@ -152,6 +154,7 @@ def populated(root: Path, cases: int) -> None:
             {"operation": "close", "outcome": "unresolved", "summary": "open", "transfer": transfer},
             session_id=session,
         )
+    os.sync()
 
 
 def bare(folder: Path) -> dict[str, float]:
@@ -265,10 +268,10 @@ def opening(folder: Path, counts: tuple[int, ...]) -> dict[str, float]:
         root = folder / f"cases-{count}"
         if not root.exists():
             populated(root, count)
-        harness, number = Harness(root), iter(range(10**6))
+        harness, numbers = Harness(root), itertools.count(sum(1 for _ in (root / "cases").iterdir()))
 
-        def open_one(h: Harness = harness, n: Any = number) -> None:
-            at = next(n)
+        def open_one(h: Harness = harness, numbers: Iterator[int] = numbers) -> None:
+            at = next(numbers)
             opened(h, f"new-{at}", f"new-{at}")
 
         open_one()

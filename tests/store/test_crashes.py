@@ -348,6 +348,8 @@ def test_a_store_is_made_whole_or_made_again() -> None:
             assert read_format(SimulatedDisk(found), root) == 2
         disk = SimulatedDisk(found)
         create_store(disk, root, "test", 0)
+        bindings = SessionsFile(disk, root)  # who opens a case says so first, and makes the root's names durable
+        bindings.write_intent(Intent("c1", (), 0, "0" * 64, bindings.load().sha256, "1" * 64))
         case = Journal(disk, root / "cases" / "c1", Ledger())
         write(case, ("kept",))
         for again in found.survivors(8):
