@@ -26,11 +26,20 @@ class Content:
 
     data: bytes = field(repr=False)
     sha256: str
+    _body: Any = field(repr=False, eq=False)  # the digest's state before the foot, in whose place a new line comes
 
     @classmethod
     def of(cls, data: bytes) -> Content:
         """The content with its digest."""
-        return cls(data, hashlib.sha256(data).hexdigest())
+        end = max(len(data) - len(_FOOT), 0)
+        body = hashlib.sha256(memoryview(data)[:end])
+        return cls(data, _digest(body, data[end:]), body)
+
+    def extended(self, line: bytes) -> Content:
+        """The content with one line more before its foot; it costs no second look at the others."""
+        body = self._body.copy()
+        body.update(line)
+        return Content(self.data[: -len(_FOOT)] + line + _FOOT, _digest(body, _FOOT), body)
 
     @property
     def mapping(self) -> Mapping[str, Any] | None:
@@ -48,23 +57,32 @@ def spelled(bindings: Bindings) -> Content:
     return Content.of(_HEAD + lines + _FOOT)
 
 
-def respelled(before: Content, bindings: Bindings, moved: Mapping[str, Binding]) -> Content:
-    """The content after ``moved``, which is a part of ``bindings``: of ``before``, which said the rest, if it was
-    spelled as here."""
-    data = before.data
-    if not (data.startswith(_HEAD) and data.endswith(_FOOT)):
-        return spelled(bindings)
+def respelled(before: Content, had: Bindings, moved: Mapping[str, Binding]) -> Content:
+    """The content after ``moved``, made of ``before``, which says what the sessions ``had``; spelled anew where
+    ``before`` is spelled otherwise than here."""
+    if not (before.data.startswith(_HEAD) and before.data.endswith(_FOOT)):
+        return spelled({**had, **moved})
+    content = before
     for session_id, binding in moved.items():
-        begin = data.find(_key(session_id))
-        if begin < 0:
-            begin = end = len(data) - len(_FOOT)
-            separator = b"," if end > len(_HEAD) else b""
+        line = _line(session_id, binding)
+        if session_id in had:
+            content = _changed(content.data, _key(session_id), line)
         else:
-            end = data.index(b"\n", begin + 1)
-            end -= data[end - 1 : end] == b","
-            separator = b""
-        data = b"".join((data[:begin], separator, _line(session_id, binding), data[end:]))
-    return Content.of(data)
+            content = content.extended(line if content.data == _HEAD + _FOOT else b"," + line)
+    return content
+
+
+def _changed(data: bytes, key: bytes, line: bytes) -> Content:
+    begin = data.index(key)
+    end = data.index(b"\n", begin + 1)
+    end -= data[end - 1 : end] == b","
+    return Content.of(b"".join((data[:begin], line, data[end:])))
+
+
+def _digest(begun: Any, rest: bytes) -> str:
+    whole = begun.copy()
+    whole.update(rest)
+    return str(whole.hexdigest())
 
 
 def _key(session_id: str) -> bytes:

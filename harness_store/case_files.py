@@ -313,7 +313,7 @@ class CaseFiles(Generic[S]):
         return Examined(verdict, acknowledged, sound, data, seen, *laid_over)
 
     def records(self) -> Sequence[Mapping[str, Any]]:
-        """The records of the log, as far as they can be believed."""
+        """The records of the log that hold, acknowledged or not."""
         return scan(self.examine().data).records
 
     def _legacy(self, block: Block | str | None, data: bytes, journal: Stat | None) -> LegacyCase | None:

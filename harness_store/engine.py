@@ -158,7 +158,9 @@ class Harness:
         return {"case": dict(view.document), "replay": dict(view.replay)}
 
     def timeline(self, case_id: str) -> list[dict[str, Any]]:
-        """The records of a case's log, as far as they can be believed, oldest first.  Raises as ``replay``."""
+        """The acknowledged records of a case, oldest first; of a damaged one, every one that holds.
+
+        Raises as ``replay``."""
         return [dict(record) for record in self._cases.records(case_id)]
 
     # --- upkeep ---

@@ -26,7 +26,7 @@ from .disk import Disk, Stat, make_folder, opened, read_file, reporting, unavail
 from .heads import Head
 from .locks import FileLock, Hold
 from .logs import log
-from .records import seal
+from .records import scan, seal
 from .verdicts import Finding
 
 __all__ = ["Codec", "Journal", "Report", "Snapshot", "Writer"]
@@ -104,9 +104,11 @@ class Journal(Generic[S]):
             return self._examine_twice()
 
     def records(self) -> Sequence[Mapping[str, Any]]:
-        """The records of the log, as far as they can be believed.  Raises ``Unavailable`` when the disk fails."""
+        """The acknowledged records; of a damaged case, every one that holds.  Raises as ``verify``."""
         with reporting(f"reading {self.name}"):
-            return self._files.records()
+            examined = self._examine_twice()
+        found, verdict = scan(examined.data).records, examined.verdict
+        return found if verdict.findings else found[: verdict.acknowledged.count]
 
     def stamp(self) -> tuple[Stat | None, ...]:
         """What tells one state of the files from another: while it stays equal, a verification need not be repeated.

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from harness_core.case import Case
 from harness_core.errors import Fault, HarnessError, Refused, Unavailable, refused
-from harness_core.model import Lesson, Model
+from harness_core.model import Lesson
 from harness_core.retrieval import select, tokens
 from harness_core.transfer import lesson_of
 
@@ -63,13 +63,12 @@ class Lessons:
         lesson = lesson_of(view.case)
         return (view.case, lesson) if lesson else "was closed without a lesson"
 
-    def related(self, model: Model, skip: str, now: Signature) -> tuple[Lesson, ...]:
-        """At most three lessons of closed, replay-valid cases that are lexically near to a new model.
+    def related(self, text: str, skip: str, now: Signature) -> tuple[Lesson, ...]:
+        """At most three lessons of closed, replay-valid cases that are lexically near to what a new case says.
 
         ``now``: the bindings as they are, under the store's lock.
         """
-        texts = (model.top_unknown, model.decision, *(claim.text for _, claim in model.claims()))
-        words = tokens("\n".join(texts))
+        words = tokens(text)
         taught = [(k, theirs) for k, theirs in self._cases.catalogue.near(words, now).items() if k != skip]
         chosen: list[Lesson] = []
         for case_id, relevance in select(words, taught, limit=len(taught)):

@@ -149,7 +149,9 @@ class Portfolio:
             return self.journal(case_id).verify().snapshot.state, str(error)
 
     def records(self, case_id: str) -> Sequence[Mapping[str, Any]]:
-        """The records of a case's log, as far as they can be believed.  Raises ``Refused(code="no_case")``."""
+        """The acknowledged records of a case; of a damaged one, every one that holds.
+
+        Raises ``Refused(code="no_case")``, ``Unavailable``."""
         self.require(case_id)
         return self.journal(case_id).records()
 

@@ -65,7 +65,7 @@ class Quarantine:
                 if Lease(self._disk, self._layout.lease(case_id), "the execution").is_held():
                     raise Refused(f"an action of case {case_id} is running; wait for it", code="still_running")
                 self._name_format()
-                sessions = tuple(s for s, binding in held.bindings.items() if binding.active == case_id)
+                sessions = tuple(sorted(s for s, binding in held.bindings.items() if binding.active == case_id))
                 target = self._aside.free_name(case_id)
                 change = held.intend(released(held.bindings, case_id), case_id, sessions, NO_HEAD)
                 with reporting(f"moving case {case_id} aside", written="unknown"):

@@ -54,7 +54,8 @@ class Held:
         ``base``: the case's head so far.
         """
         after = self.bindings.update(moved)
-        content = respelled(self._loaded.content, after, moved)
+        said = self._loaded.state is SlotState.SETTLED  # else the Timelines say it, and the file may say less
+        content = respelled(self._loaded.content, self.bindings, moved) if said else spelled(after)
         self._registry.write_intent(
             Intent(
                 case_id=case_id,

@@ -29,7 +29,7 @@ from harness_core.commands import (
     Revise,
     Show,
 )
-from harness_core.decider import Moment, decide
+from harness_core.decider import decide
 from harness_core.errors import Refused
 from harness_core.evolution import fold
 from harness_core.model import Lesson
@@ -154,7 +154,7 @@ class Tools:
                 return self._opened_before(command, session_id, snapshot.state)
             rules.require_free(held.bindings, session_id, command.case_id)
             moment = self._transitions.moment(session_id, rules.of(held.bindings, session_id).seq + 1)
-            events = decide(None, self._with_lessons(command, moment, held.signature), moment)
+            events = decide(None, self._with_lessons(command, held.signature), moment)
             done = self._transitions.write_bound(writer, None, events, held, snapshot.head)
         return self._opened(done.state)
 
@@ -176,13 +176,12 @@ class Tools:
             code="case_exists",
         )
 
-    def _with_lessons(self, command: Open, moment: Moment, now: Signature) -> Open:
+    def _with_lessons(self, command: Open, now: Signature) -> Open:
         if command.prior_case_ids is not None:
             return evolve(command, lessons=self._lessons.imported(command.prior_case_ids))
-        draft = fold(decide(None, command, moment))
-        if draft is None:
-            raise AssertionError("an opening has events")
-        return evolve(command, lessons=self._lessons.related(draft.model, command.case_id, now))
+        claims = (*command.state_grounding, *command.mechanisms, *command.alternatives)
+        texts = (command.top_unknown, command.decision, *(claim.text for claim in claims))
+        return evolve(command, lessons=self._lessons.related("\n".join(texts), command.case_id, now))
 
     def _with_sources(self, command: Close) -> Close:
         named = command.transfer.evidence_case_ids or ()

@@ -56,7 +56,8 @@ class Known:
     @staticmethod
     def of(case: Case) -> Known:
         """What a case lets one refer to."""
-        citable = {c.event_id: c.authority_domain for c in case.citations.values() if c.type in CITABLE}
+        # In order: a hash trie has none of its own, and what is drawn must be drawn again.
+        citable = {e: c.authority_domain for e, c in sorted(case.citations.items()) if c.type in CITABLE}
         return Known(to_json(case.model), citable, case.event_count)
 
     @property

@@ -32,7 +32,7 @@ from harness_core.testing.memory import MemoryExecution
 from harness_core.testing.spoils import out_of_turn, unsound_comparisons
 from harness_core.testing.values import SECRET
 from harness_core.wire import canonical_json
-from tests.core.desk import PROBE_TOOL, Desk, claim
+from tests.core.desk import PROBE_TOOL, SOURCE, Desk, claim
 
 
 def settings_of(examples: int) -> settings:
@@ -280,6 +280,14 @@ def test_a_spoilt_comparison_is_one(
     assert probe is not None
     call = data.draw(unsound_comparisons(desk.c1, probe))
     assert "error" in desk.tool(PROBE_TOOL, call, "s1"), call
+
+
+def test_what_may_be_cited_stands_in_its_own_order() -> None:
+    """What a strategy draws from is in the order of the events, and so is drawn again from the same choices."""
+    desk = Desk()
+    desk.open()
+    desk.do("record_evidence", evidence=[dict(SOURCE)] * 12)
+    assert list(Known.of(desk.c1).citable) == [f"E{number:06d}" for number in range(2, 14)]
 
 
 @given(texts(), tool_arguments(), models(Known({}, {})))

@@ -19,6 +19,7 @@ import pytest
 
 from harness_core.errors import HarnessError, Refused, Unavailable
 from harness_store import Execution, Harness
+from harness_store.bindings_text import spelled
 from harness_store.disk import PosixDisk
 from harness_store.fsck import check_store
 from harness_store.locks import FileLock
@@ -209,6 +210,41 @@ def test_at_no_moment_of_another_sessions_transition_is_a_session_without_its_ca
     assert set(looks) == {(True, True, True)}
     with act(reader, host=True) as execution:
         assert execution.recording
+
+
+def test_at_no_moment_does_the_timeline_tell_more_than_show(root: Path) -> None:
+    """Half-way through a transition both tell what is acknowledged: no record stands there that may never have been."""
+    looks = []
+
+    def look() -> None:
+        fresh = Harness(root)
+        shown = model(fresh, operation="show", case_id="c1")["case"]
+        looks.append((shown["event_count"], len(fresh.timeline("c1")), len(reader.timeline("c1"))))
+
+    reader, busy = Harness(root), Harness(root, disk=Meanwhile(look))
+    model(busy, operation="record_evidence", evidence=[EVIDENCE] * 3)
+    probe(busy, operation="commit", **PROBE)
+    with act(busy) as execution:
+        execution.observed("42")
+    probe(busy, operation="compare", disposition="match", rationale="r", belief_change="unchanged")
+    model(busy, operation="pause", reason="r")
+    assert len(looks) > 20
+    assert all(shown == kept == seen for shown, kept, seen in looks)
+
+
+@pytest.mark.parametrize("said", [{}, None])
+def test_bindings_that_were_lost_come_back_for_every_session(root: Path, said: dict[str, Any] | None) -> None:
+    """Where the intent is gone, and ``sessions.json`` is gone or names nobody, one session's write loses no other's."""
+    (root / ".store.lock").unlink()
+    sessions = root / "sessions.json"
+    if said is None:
+        sessions.unlink()
+    else:
+        sessions.write_bytes(spelled(said).data)
+    model(Harness(root), operation="pause", reason="r")
+    assert not Harness(root).is_active("s1")
+    assert Harness(root).is_active("other")
+    assert check_store(root).sound
 
 
 def test_a_lock_that_is_not_had_is_said(root: Path) -> None:

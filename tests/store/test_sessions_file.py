@@ -79,7 +79,7 @@ def test_a_change_of_some_sessions_is_spelled_in_their_lines_alone(
     for moved in changes:
         lines = {line.rstrip(b",") for line in content.data.splitlines()}
         old, before = before, {**before, **moved}
-        content = respelled(content, before, moved)
+        content = respelled(content, old, moved)
         assert from_mapping(content.mapping or {}) == before
         assert content == Content.of(content.data)
         kept = spelled({name: old[name] for name in old.keys() - moved.keys()}).data.splitlines()[1:-1]
@@ -93,8 +93,8 @@ def test_a_file_that_was_spelled_otherwise_is_spelled_anew(
     """What an earlier release wrote as it liked comes out as if it had always been written here."""
     after = {**before, **moved}
     otherwise = {"schema_version": SCHEMA_VERSION, "sessions": to_json(before)}
-    assert respelled(says(otherwise), after, moved) == spelled(after)
-    assert respelled(Content.of(b""), after, moved) == spelled(after)
+    assert respelled(says(otherwise), before, moved) == spelled(after)
+    assert respelled(Content.of(b""), before, moved) == spelled(after)
 
 
 @given(st.data())
