@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,6 +52,9 @@ class Entry:
     lasting: bool = True
 
 
+_NOBODY: frozenset[str] = frozenset()
+
+
 class Catalogue:
     """The cards of the cases under ``layout``, of which ``journal`` gives each.  Safe to share among threads."""
 
@@ -91,16 +93,19 @@ class Catalogue:
             self.look()
             self._complete = store
         with self._guard:
-            shared = Counter[str]()
-            for stem in {family(word) for word in words}:
-                shared.update(self._by_family.get(stem, ()))
-            return {case_id: self._taught[case_id] for case_id, many in shared.items() if many >= LEAST_SHARED}
+            having = [self._by_family.get(stem, _NOBODY) for stem in {family(word) for word in words}]
+            met = [set[str]() for _ in range(LEAST_SHARED)]  # who shares one family so far, who two, and so on
+            for cases in sorted(having, key=len):  # the widest come last, when few are left to be met again
+                for more in range(LEAST_SHARED - 1, 0, -1):
+                    met[more] |= met[more - 1] & cases
+                met[0] |= cases
+            return {case_id: self._taught[case_id] for case_id in met[-1]}
 
     def follow(self, case_id: str, before: Signature, after: Signature, *, opened: bool) -> None:
         """This process has changed a case under the store's lock, and with it the bindings from ``before`` to
-        ``after``.  ``opened``: it has made the case."""
+        ``after``.  ``opened``: it has made the case, which has taught nothing yet and is not looked at."""
         known = self._complete
-        if known is not None and known[0] == before and self._current(case_id) is not None:
+        if known is not None and known[0] == before and (opened or self._current(case_id) is not None):
             self._complete = after, self._disk.stamps(self._folder) if opened else known[1]
 
     def _current(self, case_id: str) -> Entry | None:
