@@ -307,13 +307,15 @@ def cold_replay(folder: Path, events: int) -> float:
 
 
 def short_lived(folder: Path, few: int, many: int) -> float:
-    """How often a new process's append to a long Timeline takes the time of one to a short."""
-    taken = {}
-    for count in (few, many):
-        root = folder / f"short-{count}"
+    """How often a new process's append to a long Timeline takes the time of one to a short, the two in turn."""
+    taken: dict[Path, list[float]] = {folder / f"short-{count}": [] for count in (few, many)}
+    for root, count in zip(taken, (few, many), strict=True):
         grown(root, count)
-        taken[count] = median(lambda r=root: evidence(Harness(r), "s1"), 7)  # type: ignore[misc]  # bound now
-    return taken[many] / taken[few]
+    for _ in range(15):
+        for root, times in taken.items():
+            times.append(median(lambda r=root: evidence(Harness(r), "s1"), 1))  # type: ignore[misc]  # bound now
+    short, long = map(statistics.median, taken.values())
+    return long / short
 
 
 def lstat_microseconds(folder: Path) -> float:
