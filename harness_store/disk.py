@@ -18,7 +18,8 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NoReturn, Protocol
+from types import TracebackType
+from typing import Literal, NoReturn, Protocol, Self
 
 from attrs import frozen
 
@@ -96,6 +97,9 @@ class Disk(Protocol):
 
     def truncate(self, fd: int, size: int) -> None:
         """Cut the file to ``size``."""
+
+    def start_sync(self, fd: int) -> None:
+        """Have what was written so far on its way to the disk, without waiting.  A hint; it promises nothing."""
 
     def sync(self, fd: int) -> None:
         """Return only when content and size of the file would survive a power failure."""
@@ -176,6 +180,11 @@ class PosixDisk:
 
     def truncate(self, fd: int, size: int) -> None:
         os.ftruncate(fd, size)
+
+    def start_sync(self, fd: int) -> None:
+        if sys.platform == "linux":  # there this advice begins to write; a file system that knows none of it says so
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def sync(self, fd: int) -> None:
         if sys.platform == "darwin":
@@ -259,6 +268,9 @@ class ReadOnlyDisk:
         self._refuse()
 
     def truncate(self, fd: int, size: int) -> None:
+        self._refuse()
+
+    def start_sync(self, fd: int) -> None:
         self._refuse()
 
     def sync(self, fd: int) -> None:
@@ -356,36 +368,80 @@ def read_file(disk: Disk, path: Path) -> tuple[bytes, Stat] | None:
         return None
 
 
-def write_durably(disk: Disk, path: Path, data: bytes, *, temporary: Path | None = None) -> None:
-    """Put ``data`` at ``path``: a reader, and a power failure at any moment, finds the old content or the new one.
+class Staged:
+    """A file that is written aside and on its way to the disk: ``publish`` makes it the content of ``path``.
 
-    Temporary file, sync, rename, sync of the folder (two syncs).  The caller holds a lock that keeps others from
-    the same ``temporary`` (by default ``.<name>.tmp`` beside ``path``).  Raises ``OSError``.
+    Whatever is synced between ``stage`` and ``publish`` mostly takes this file's bytes along, so that the publishing
+    waits for little.  One that is not published is taken away at the end of a ``with`` block.
+    """
+
+    def __init__(self, disk: Disk, fd: int, temporary: Path, path: Path) -> None:
+        self._disk = disk
+        self._fd: int | None = fd
+        self._temporary = temporary
+        self._path = path
+
+    def publish(self) -> None:
+        """Sync, rename, sync of the folder: a reader, and a power failure at any moment, finds the old content of the
+        path or the new one.  Raises ``OSError``."""
+        if self._fd is None:
+            raise RuntimeError("it was published or taken away")
+        self._disk.sync(self._fd)
+        self._close()
+        self._disk.replace(self._temporary, self._path)
+        self._disk.sync_folder(self._path.parent)
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            self._disk.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._fd is not None:
+            self._close()
+            with contextlib.suppress(OSError):  # who writes there next takes it away
+                self._disk.unlink(self._temporary)
+
+
+def stage(disk: Disk, path: Path, data: bytes, *, temporary: Path | None = None) -> Staged:
+    """Write ``data`` aside, to be published at ``path``.
+
+    The caller holds a lock that keeps others from the same ``temporary`` (by default ``.<name>.tmp`` beside ``path``).
+    Raises ``OSError``.
     """
     temporary = temporary or _temporary(path)
-    _write_aside(disk, temporary, data, sync=True)
-    disk.replace(temporary, path)
-    disk.sync_folder(path.parent)
+    fd = _create_afresh(disk, temporary)
+    with contextlib.ExitStack() as unless_written:
+        unless_written.push(staged := Staged(disk, fd, temporary, path))
+        disk.write(fd, data, 0)
+        disk.start_sync(fd)
+        unless_written.pop_all()
+    return staged
+
+
+def write_durably(disk: Disk, path: Path, data: bytes, *, temporary: Path | None = None) -> None:
+    """Put ``data`` at ``path``, whatever happens: the old content or the new one (``stage`` and ``publish``, two
+    syncs).  Raises ``OSError``."""
+    with stage(disk, path, data, temporary=temporary) as staged:
+        staged.publish()
 
 
 def write_undurably(disk: Disk, path: Path, data: bytes) -> None:
     """As ``write_durably`` without the syncs, for what can be made again: a reader finds the old content or the new."""
-    _write_aside(disk, _temporary(path), data, sync=False)
-    disk.replace(_temporary(path), path)
+    temporary = _temporary(path)
+    fd = _create_afresh(disk, temporary)
+    try:
+        disk.write(fd, data, 0)
+    finally:
+        disk.close(fd)
+    disk.replace(temporary, path)
 
 
 def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
-
-
-def _write_aside(disk: Disk, temporary: Path, data: bytes, *, sync: bool) -> None:
-    fd = _create_afresh(disk, temporary)
-    try:
-        disk.write(fd, data, 0)
-        if sync:
-            disk.sync(fd)
-    finally:
-        disk.close(fd)
 
 
 def _create_afresh(disk: Disk, path: Path) -> int:

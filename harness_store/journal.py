@@ -22,7 +22,7 @@ from harness_core.errors import Damaged, Fault, Refused, Unavailable
 
 from . import legacy
 from .case_files import LOG, PROJECTION, CaseFiles, Codec, Examined, S, Seen, Snapshot, encode_projection, nothing_yet
-from .disk import Disk, Stat, make_folder, opened, read_file, reporting, unavailable, write_durably
+from .disk import Disk, Stat, make_folder, opened, read_file, reporting, stage, unavailable, write_durably
 from .heads import Head
 from .locks import FileLock, Hold
 from .logs import log
@@ -251,9 +251,13 @@ class Writer(Generic[S]):
         self._journal._seen = self._fresh = None  # until it is acknowledged this process knows nothing for certain
         if seen.log is None:
             self._make_log()
-        self._commit(seen.pending + sealed.data, seen.written)
+        with reporting(f"writing to {name}"):
+            staged = stage(self._disk, files.projection, projection)
+        with staged:  # what is full or broken shows before the first byte of the log; the log's sync takes it along
+            self._commit(seen.pending + sealed.data, seen.written)
+            with reporting(f"acknowledging a transition of {name}", written="yes"):
+                staged.publish()
         with reporting(f"acknowledging a transition of {name}", written="yes"):
-            write_durably(self._disk, files.projection, projection)
             if seen.journal is not None:
                 self._drop_journal()
             stats = self._disk.stat(files.log), self._disk.stat(files.projection)

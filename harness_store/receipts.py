@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import astuple, frozen
+from attrs import frozen
 
 from .disk import Disk, Stat, opened, write_undurably
 from .records import Position, Reason, frame, unframe
@@ -80,13 +80,14 @@ class Receipts:
 
     def write(self, receipt: Receipt) -> None:
         """Leave this one.  Under the case's lock."""
+        place = receipt.position
         line, _ = frame(
             {
                 "format": FORMAT,
-                "log": astuple(receipt.log, recurse=False),
-                "projection": astuple(receipt.projection, recurse=False),
-                "position": astuple(receipt.position, recurse=False),
-                "index": astuple(receipt.index, recurse=False),
+                "log": (*receipt.log.stamp, receipt.log.kind),
+                "projection": (*receipt.projection.stamp, receipt.projection.kind),
+                "position": (place.count, place.hash, place.transition, place.end, place.legacy),
+                "index": (receipt.index.end, receipt.index.crc32),
                 "rest": receipt.rest,
                 "card": receipt.card,
             }

@@ -274,6 +274,9 @@ class SimulatedDisk:
         self._step("truncate")
         self._change(self._fds[fd], Cut(size))
 
+    def start_sync(self, fd: int) -> None:
+        self._alive()
+
     def sync(self, fd: int) -> None:
         inode = self._fds[fd]
         file = self._file(inode)

@@ -182,13 +182,29 @@ def test_a_crash_after_a_failed_sync_loses_nothing(reached: SyncFailure) -> None
                 check(found, acknowledged, script=script)
 
 
+def test_what_fails_before_the_log_has_its_first_byte_was_not_written() -> None:
+    """Where the new head finds no room nothing of the transition was written: it may be tried again as it stands."""
+    for failing in (1, 2):  # making the file that the head is written to, and writing it
+        disk = SimulatedDisk(fresh())
+        journal = journal_on(disk)
+        write(journal, ("opened",))
+        before = disk.volume.files()
+        disk.failure = Failure(disk.steps + failing)
+        with pytest.raises(Unavailable) as caught:
+            write(journal, ("full",))
+        assert caught.value.written == "no"
+        assert disk.volume.files() == before
+        write(journal, ("full",))
+        assert journal.read().state == ("opened", "full")
+
+
 def test_a_write_that_cannot_be_taken_back_makes_the_case_read_only() -> None:
     """When cutting fails as well the case is marked: it is read, not written to, and the error says what to do."""
     disk = SimulatedDisk(fresh())
     journal = journal_on(disk)
     write(journal, ("opened",))
     # The sync of the log fails, then taking it back; the disk recovers in time for the mark.
-    disk.failure = Failure(disk.steps + 2, until=disk.steps + 4)
+    disk.failure = Failure(disk.steps + 4, until=disk.steps + 6)
     others = [journal_on(SimulatedDisk(disk.volume)) for _ in range(2)]
     assert others[0].read().state == ("opened",)
     with pytest.raises(Unavailable) as caught:

@@ -70,7 +70,7 @@ def test_a_transition_costs_the_same_however_long_the_timeline_is() -> None:
         assert disk.bytes_read == 0
         assert ledger.folded == 2
         receipt = ["write", "write"]
-        assert kinds(disk.trace) == ["write", "sync", "create", "write", "sync", "replace", "sync_folder", *receipt]
+        assert kinds(disk.trace) == ["create", "write", "write", "sync", "sync", "replace", "sync_folder", *receipt]
     assert journal.read().count == 401
 
 
