@@ -21,9 +21,16 @@ T = TypeVar("T", bound=Request)
 CASE_IDS = frozenset({"case_id", "prior_case_ids", "evidence_case_ids"})
 
 
-def cleaned(request: T) -> T:
-    """The request with every secret redacted.  Raises ``Refused`` where a case id looks like a secret."""
-    secrets = secret_values(request.tool_args) if isinstance(request, Commit) else frozenset[str]()
+def argument_secrets(request: Request) -> frozenset[str]:
+    """The secrets that the arguments of a probe hold; of any other request none."""
+    return secret_values(request.tool_args) if isinstance(request, Commit) else frozenset()
+
+
+def cleaned(request: T, secrets: frozenset[str]) -> T:
+    """The request with every secret redacted, and with them ``secrets``, which are its ``argument_secrets``.
+
+    Raises ``Refused`` where a case id looks like a secret.
+    """
     faults: list[Fault] = []
     clean: T = _clean(request, "", Known(secrets), faults)
     if faults:
@@ -37,7 +44,8 @@ def _clean(value: Any, path: str, secrets: Known, faults: list[Fault]) -> Any:
     if isinstance(value, str):
         return redact_text(value, secrets)
     if isinstance(value, tuple):
-        return tuple(_clean(item, f"{path}[{n}]", secrets, faults) for n, item in enumerate(value))
+        clean = tuple(_clean(item, f"{path}[{n}]", secrets, faults) for n, item in enumerate(value))
+        return value if clean == value else clean
     if attrs.has(type(value)):
         changed = {}
         for f in attrs.fields(type(value)):
@@ -46,8 +54,9 @@ def _clean(value: Any, path: str, secrets: Known, faults: list[Fault]) -> Any:
             after = _clean(before, where, secrets, faults)
             if f.name in CASE_IDS and after != before:
                 faults.append(Fault(where, "looks like a secret", "another case id"))
-            changed[f.name] = after
-        return attrs.evolve(value, **changed)
+            if after is not before:
+                changed[f.name] = after
+        return attrs.evolve(value, **changed) if changed else value
     if isinstance(value, Mapping):  # a probe's arguments, and nothing else in a request: the secrets are theirs
         return redact_known(dict(value), secrets)
     return value

@@ -187,19 +187,26 @@ class CaseFiles(Generic[S]):
             index=receipt.index,
         )
 
-    def leave(self, seen: Seen[S], index: Index | None, records: Sequence[Mapping[str, Any]]) -> Index | None:
+    def leave(
+        self,
+        state: S,
+        position: Position,
+        files: tuple[Stat | None, Stat | None],
+        index: Index | None,
+        records: Sequence[Mapping[str, Any]],
+    ) -> Index | None:
         """Leave a receipt for a transition that was acknowledged, made of ``records``, and how far the index goes now.
 
-        It is never needed, so a failure is only told.
+        ``files``: log and ``case.md`` as they are since.  It is never needed, so a failure is only told.
         """
-        state, left, projected = seen.snapshot.state, seen.log, seen.projection
-        rest = None if state is None else self.codec.rest(state)
-        if state is None or rest is None or left is None or projected is None:
+        log_now, projected = files
+        rest = self.codec.rest(state)
+        if rest is None or log_now is None or projected is None:
             return None
         try:
             index = self.receipts.add(index, self.codec.lines(state, None if index is None else records))
             card = self.codec.card(state)
-            self.receipts.write(Receipt(left, projected, seen.position, index, rest, card))
+            self.receipts.write(Receipt(log_now, projected, position, index, rest, card))
         except OSError as error:
             log.info("no_receipt", case=self.folder.name, error=str(error))
             return None

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from harness_core.probes import Commitment
 from harness_core.wire import canonical_json
 
-from .disk import Disk, read_file, reporting, write_durably
+from .disk import Disk, Stamp, read_file, reporting, write_durably
 from .locks import FileLock
 
 KEY_FILE = ".commitment.key"
@@ -33,6 +33,7 @@ class CommitmentKey:
     def __init__(self, disk: Disk, root: Path) -> None:
         self._disk = disk
         self._path = root / KEY_FILE
+        self._known: tuple[Stamp, bytes, str] | None = None  # how the file looked, the key in it, and the key's id
         self._lock = FileLock(disk, root / ".commitment.lock", "the commitment key")
 
     def commit(self, args: Any) -> Commitment:
@@ -45,21 +46,28 @@ class CommitmentKey:
             exact = canonical_json(args).encode("utf-8", "surrogatepass")
         except (TypeError, ValueError, RecursionError):
             return UNTOLD
-        key = self._read() or self._make()
+        key, key_id = self._key()
         keyed = HMAC(key, SHA256())
         keyed.update(exact)
-        return Commitment(sha256=keyed.finalize().hex(), key_id=hashlib.sha256(key).hexdigest()[:16])
+        return Commitment(sha256=keyed.finalize().hex(), key_id=key_id)
 
-    def _read(self) -> bytes | None:
+    def _key(self) -> tuple[bytes, str]:
+        with reporting("looking at the commitment key"):
+            (stamp,) = self._disk.stamps(str(self._path))
+        known = self._known
+        if known is None or known[0] != stamp:
+            key, stamp = self._read() or self._make()
+            self._known = known = stamp, key, hashlib.sha256(key).hexdigest()[:16]
+        return known[1:]
+
+    def _read(self) -> tuple[bytes, Stamp] | None:
         with reporting("reading the commitment key"):
             found = read_file(self._disk, self._path)
-        return found[0] if found and len(found[0]) == KEY_BYTES else None
+        return (found[0], found[1].stamp) if found and len(found[0]) == KEY_BYTES else None
 
-    def _make(self) -> bytes:
+    def _make(self) -> tuple[bytes, Stamp]:
         with self._lock.acquire(5.0):
-            if (key := self._read()) is not None:
-                return key
-            key = secrets.token_bytes(KEY_BYTES)
-            with reporting("making the commitment key"):
-                write_durably(self._disk, self._path, key)
-            return key
+            while (found := self._read()) is None:
+                with reporting("making the commitment key"):
+                    write_durably(self._disk, self._path, secrets.token_bytes(KEY_BYTES))
+            return found

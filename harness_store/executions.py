@@ -10,7 +10,7 @@ from typing import Any
 from harness_core.commands import Expose, Observe, Start
 from harness_core.errors import Damaged, HarnessError, Refused, Unavailable
 from harness_core.probes import Commitment, Correlation, Probe, StoredResult
-from harness_core.redaction import redact_text, secret_values
+from harness_core.redaction import redact_text
 from harness_core.vocabulary import CaseStatus, ProbeStatus
 
 from . import observations
@@ -66,9 +66,9 @@ class Executions:
         """The keyed commitment to exactly these arguments."""
         return self._key.commit(args)
 
-    def remember(self, case_id: str, probe_id: str, args: Mapping[str, Any]) -> None:
+    def remember(self, case_id: str, probe_id: str, secrets: frozenset[str]) -> None:
         """Keep the secrets of a committed probe's arguments in memory, so that its result cannot repeat one."""
-        self._secrets[case_id, probe_id] = secret_values(dict(args))
+        self._secrets[case_id, probe_id] = secrets
         if len(self._secrets) > REMEMBERED:
             self._secrets.popitem(last=False)
 
@@ -152,10 +152,17 @@ class Executions:
             session_id=session_id,
             commitment=probe.commitment,
             lease=lease,
-            secrets=self._secrets.get((case_id, probe.probe_id), frozenset()) | observations.secrets_of(args),
+            secrets=self._secrets_of(case_id, probe, actual, args),
             wait=wait if wait is not None else 0.0 if host else self._transitions.wait,
             host=host,
         )
+
+    def _secrets_of(self, case_id: str, probe: Probe, actual: Commitment, args: Mapping[str, Any]) -> frozenset[str]:
+        """What the result of an execution must not repeat: the secrets of what was committed and of what runs."""
+        committed = self._secrets.get((case_id, probe.probe_id))
+        if committed is not None and probe.commitment.matches(actual) is True:
+            return committed  # they are the same arguments
+        return (committed or frozenset()) | observations.secrets_of(args)
 
     def _executing(self, case_id: str, probe: Probe) -> str:
         if self._lease(case_id).is_held():

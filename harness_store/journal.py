@@ -260,13 +260,13 @@ class Writer(Generic[S]):
         with reporting(f"acknowledging a transition of {name}", written="yes"):
             if seen.journal is not None:
                 self._drop_journal()
-            stats = self._disk.stat(files.log), self._disk.stat(files.projection)
+            left = self._disk.stat(files.log), self._disk.stat(files.projection)
         digest = seen.digest.copy() if seen.digest else None
         if digest is not None:
             digest.update(sealed.data)
         snapshot = Snapshot(state, head, sealed.position.transition)
-        after = Seen(snapshot, sealed.position, digest, *stats, durable=True)
-        self._journal._seen = evolve(after, index=files.leave(after, seen.index, sealed.records))
+        index = files.leave(state, sealed.position, left, seen.index, sealed.records)
+        self._journal._seen = Seen(snapshot, sealed.position, digest, *left, durable=True, index=index)
         return snapshot
 
     def lift_read_only(self) -> bool:

@@ -67,10 +67,10 @@ class Quarantine:
                 self._name_format()
                 sessions = tuple(sorted(s for s, binding in held.bindings.items() if binding.active == case_id))
                 target = self._aside.free_name(case_id)
-                change = held.intend(released(held.bindings, case_id), case_id, sessions, NO_HEAD)
-                with reporting(f"moving case {case_id} aside", written="unknown"):
-                    self._disk.replace(folder, target)
-                    self._disk.sync_folder(self._layout.cases)
-            change.make()
+                with held.intend(released(held.bindings, case_id), case_id, sessions, NO_HEAD) as change:
+                    with reporting(f"moving case {case_id} aside", written="unknown"):
+                        self._disk.replace(folder, target)
+                        self._disk.sync_folder(self._layout.cases)
+                    change.make()
         log.warning("quarantined", case=case_id, folder=target.name)
         return Moved(case_id, target.name, sessions)

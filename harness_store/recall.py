@@ -8,13 +8,13 @@ observation, and one is only understood when it is asked for.  Of two lines for 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from harness_core.case import Artifact, Case, Marker
 from harness_core.closure import Closure
 from harness_core.errors import Damaged
+from harness_core.events import event_id_number
 from harness_core.evidence import Citation
 from harness_core.model import Model
 from harness_core.persistent import HashTrieMap, Map
@@ -33,10 +33,11 @@ _KEPT = "#"
 class Recalled(Mapping[str, V], Generic[V]):
     """A persistent map of which the older part lies in lines of text and is understood when it is asked for."""
 
-    __slots__ = ("_added", "_keys", "_kind", "_lines", "_mark")
+    __slots__ = ("_added", "_count", "_keys", "_kind", "_lines", "_mark")
 
-    def __init__(self, lines: bytes, mark: str, kind: type[V]) -> None:
+    def __init__(self, lines: bytes, count: int, mark: str, kind: type[V]) -> None:
         self._lines = lines  # begins with a line end, so that each line follows one
+        self._count = count  # of the events that they speak of
         self._mark = mark
         self._kind = kind
         self._keys: Mapping[str, None] | None = None  # of the older part, once they were asked for
@@ -44,7 +45,7 @@ class Recalled(Mapping[str, V], Generic[V]):
 
     def insert(self, key: str, value: V) -> Recalled[V]:
         """The map with one more entry."""
-        grown = Recalled(self._lines, self._mark, self._kind)
+        grown = Recalled(self._lines, self._count, self._mark, self._kind)
         grown._keys, grown._added = self._keys, self._added.insert(key, value)
         return grown
 
@@ -52,8 +53,10 @@ class Recalled(Mapping[str, V], Generic[V]):
         added = self._added.get(key)
         if added is not None:
             return added
-        # Nothing but an event's id is looked for: any other text could be found within a line.
-        sought = _ID.fullmatch(key) if self._keys is None else key in self._keys
+        # Nothing but an event's id is looked for: any other text could be found within a line.  What came after the
+        # lines is not in them, and finding that out would take the longer the more they are.
+        number = event_id_number(key)
+        sought = number is not None and 0 < number <= self._count and (self._keys is None or key in self._keys)
         begin = self._lines.rfind(f"\n{self._mark}{key} ".encode()) if sought else -1
         if begin < 0:
             raise KeyError(key)
@@ -82,9 +85,6 @@ class Recalled(Mapping[str, V], Generic[V]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-_ID = re.compile(r"E\d+")
 
 
 def rest_of(case: Case) -> dict[str, Any]:
@@ -125,9 +125,8 @@ def recalled(document: Mapping[str, Any], rest: Mapping[str, Any], lines: bytes)
     """
     text = b"\n" + lines
     stale = document["stale"]
-    if {int} != {type(rest["probe_count"]), *map(type, rest["high_waters"].values())} or rest["unaccounted"] != [
-        *map(str, rest["unaccounted"])
-    ]:
+    numbers = document["event_count"], rest["probe_count"], *rest["high_waters"].values()
+    if {int} != {*map(type, numbers)} or rest["unaccounted"] != [*map(str, rest["unaccounted"])]:
         raise TypeError("no rest of a case")
     return Case(
         case_id=document["case_id"],
@@ -145,10 +144,10 @@ def recalled(document: Mapping[str, Any], rest: Mapping[str, Any], lines: bytes)
         pending_probe=_optional(document["pending_probe"], Probe),
         closure=_optional(document.get("closure"), Closure),
         marker=_optional(document.get("auto_resume_pending"), Marker),
-        citations=cast("Map[str, Citation]", Recalled(text, _CITED, Citation)),
+        citations=cast("Map[str, Citation]", Recalled(text, document["event_count"], _CITED, Citation)),
         high_waters=HashTrieMap(rest["high_waters"]),
         unaccounted=tuple(rest["unaccounted"]),
-        artifacts=cast("Map[str, Artifact]", Recalled(text, _KEPT, Artifact)),
+        artifacts=cast("Map[str, Artifact]", Recalled(text, document["event_count"], _KEPT, Artifact)),
     )
 
 

@@ -21,6 +21,7 @@ from harness_core.persistent import HashTrieMap, Map
 
 from .aside import Aside
 from .bindings_text import Content, respelled, spelled
+from .disk import Staged
 from .heads import Head
 from .logs import log
 from .sessions_file import MISSING_SHA256, Intent, Loaded, SessionsFile, Signature, SlotState
@@ -48,25 +49,27 @@ class Held:
         """How the bindings look that these are."""
         return self._loaded.signature
 
-    def intend(self, moved: Mapping[str, Binding], case_id: str, sessions: tuple[str, ...], base: Head) -> Change:
-        """Say durably which sessions are about to have what, before the case's log is written.
-
-        ``base``: the case's head so far.
+    @contextlib.contextmanager
+    def intend(
+        self, moved: Mapping[str, Binding], case_id: str, sessions: tuple[str, ...], base: Head
+    ) -> Iterator[Change]:
+        """Say durably which sessions are about to have what; in the block the case's log is written and the change
+        made.  ``base``: the case's head so far.
         """
         after = self.bindings.update(moved)
         said = self._loaded.state is SlotState.SETTLED  # else the Timelines say it, and the file may say less
         content = respelled(self._loaded.content, self.bindings, moved) if said else spelled(after)
-        self._registry.write_intent(
-            Intent(
-                case_id=case_id,
-                sessions=sessions,
-                base_count=base.count,
-                base_hash=base.hash,
-                before_sha256=self._loaded.sha256,
-                after_sha256=content.sha256,
-            )
+        intent = Intent(
+            case_id=case_id,
+            sessions=sessions,
+            base_count=base.count,
+            base_hash=base.hash,
+            before_sha256=self._loaded.sha256,
+            after_sha256=content.sha256,
         )
-        return Change(after, content, self._registry)
+        with self._registry.stage(content) as staged:  # the sync of the intent takes it along
+            self._registry.write_intent(intent)
+            yield Change(after, content, staged, self._registry)
 
 
 @frozen
@@ -75,11 +78,12 @@ class Change:
 
     _after: Kept
     _content: Content
+    _staged: Staged
     _registry: Registry
 
     def make(self) -> Signature:
         """Make it durable, after the case's transition was acknowledged; how the bindings look now."""
-        return self._registry.write(self._after, self._content, written="yes").signature
+        return self._registry.write(self._after, self._content, self._staged, written="yes").signature
 
 
 class Registry:
@@ -160,9 +164,13 @@ class Registry:
         """Under the store's lock: see ``Held.intend``."""
         self._sessions.write_intent(intent)
 
-    def write(self, after: Kept, content: Content, *, written: Written) -> Loaded:
+    def stage(self, content: Content) -> Staged:
+        """Under the store's lock: write what ``sessions.json`` is to hold aside."""
+        return self._sessions.stage(content)
+
+    def write(self, after: Kept, content: Content, staged: Staged | None = None, *, written: Written) -> Loaded:
         """Under the store's lock: make ``content``, which says ``after``, what ``sessions.json`` holds."""
-        loaded = self._sessions.write(content, written=written)
+        loaded = self._sessions.write(content, staged, written=written)
         if loaded.settled:
             self._cached = loaded.signature, after
         return loaded

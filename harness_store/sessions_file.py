@@ -19,7 +19,7 @@ from attrs import frozen
 from harness_core.errors import Damaged, Written
 
 from .bindings_text import Content
-from .disk import Disk, Stamp, Stat, opened, read_file, reporting, unavailable, write_durably
+from .disk import Disk, Staged, Stamp, Stat, opened, read_file, reporting, stage, unavailable
 from .locks import FileLock
 from .records import ZERO_HASH, Reason, frame, unframe
 
@@ -117,15 +117,21 @@ class SessionsFile:
         with reporting("reading the bindings"):
             return self._load()
 
-    def write(self, content: Content, *, written: Written = "unknown") -> Loaded:
-        """Make this the content of ``sessions.json``, durably.  Under the store's lock.
+    def stage(self, content: Content) -> Staged:
+        """Write ``content`` aside, for ``write``.  Under the store's lock.  Raises ``Unavailable(written="no")``."""
+        with reporting("writing the bindings aside"):
+            return stage(self._disk, self._path, content.data)
+
+    def write(self, content: Content, staged: Staged | None = None, *, written: Written = "unknown") -> Loaded:
+        """Make this, which may have been staged, the content of ``sessions.json``, durably.  Under the store's lock.
 
         Raises ``Unavailable`` with the ``written`` that is given: ``yes`` where the transition behind this change is
         committed already.  After a failure ``load`` says which content stands.
         """
         with reporting("writing the bindings", written):
             before = self._load()
-            write_durably(self._disk, self._path, content.data)
+            with staged or stage(self._disk, self._path, content.data) as aside:
+                aside.publish()
             self._durable = self._disk.stat(self._path)
             return self._keep(before.intent or before.state, content, self._signature())
 

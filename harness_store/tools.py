@@ -12,7 +12,7 @@ from harness_core import bindings as rules
 from harness_core.answers import presented
 from harness_core.arguments import parse
 from harness_core.case import document
-from harness_core.cleaning import cleaned
+from harness_core.cleaning import argument_secrets, cleaned
 from harness_core.commands import (
     Close,
     Commit,
@@ -83,7 +83,8 @@ class Tools:
         return dict(presented(self._answer(call.request, session), call.detail))
 
     def _answer(self, request: Request, session_id: str) -> Answer:
-        match cleaned(request):
+        secrets = argument_secrets(request)
+        match cleaned(request, secrets):
             case List() as clean:
                 return self._list(clean)
             case Show() as clean:
@@ -98,7 +99,7 @@ class Tools:
                 done = self._transitions.bind(self._active(session_id), self._with_sources(clean), session_id)
                 return self._changed(done)
             case Commit() as clean:
-                return self._commit(clean, request, session_id)
+                return self._commit(clean, request, secrets, session_id)
             case Recover() as clean:
                 return self._recover(clean, session_id)
             case RecordEvidence() as clean:
@@ -188,13 +189,13 @@ class Tools:
         found = {case_id: self._lessons.source(case_id) for case_id in named}
         return evolve(command, sources={k: lesson for k, lesson in found.items() if isinstance(lesson, Lesson)})
 
-    def _commit(self, clean: Commit, sent: Request, session_id: str) -> Answer:
+    def _commit(self, clean: Commit, sent: Request, secrets: frozenset[str], session_id: str) -> Answer:
         case_id = self._active(session_id)
         args = sent.tool_args if isinstance(sent, Commit) else clean.tool_args  # the digest is of what was sent
         command = evolve(clean, commitment=self._executions.commitment(args))
         done = self._transitions.change(case_id, command, session_id)
         probe = document(done.case)["pending_probe"]
-        self._executions.remember(case_id, probe["probe_id"], args)
+        self._executions.remember(case_id, probe["probe_id"], secrets)
         return {"probe": probe, "event": dict(done.records[-1])}
 
     def _recover(self, command: Recover, session_id: str) -> Answer:

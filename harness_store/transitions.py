@@ -128,9 +128,10 @@ class Transitions:
             raise AssertionError("a transition has events")
         if state is not None and state.legacy is not None:
             self._name_format()
-        change = held.intend(rules.moved(held.bindings, after), after.case_id, after.session_ids, base)
-        done = self._written(writer, state, events)
-        self._cases.catalogue.follow(after.case_id, held.signature, change.make(), opened=state is None)
+        with held.intend(rules.moved(held.bindings, after), after.case_id, after.session_ids, base) as change:
+            done = self._written(writer, state, events)
+            now = change.make()
+        self._cases.catalogue.follow(after.case_id, held.signature, now, opened=state is None)
         return done
 
     def _require_sound(self, state: Audited, command: Command) -> None:

@@ -20,7 +20,7 @@ from harness_core.answers import presented
 from harness_core.arguments import parse
 from harness_core.bindings import Binding
 from harness_core.case import Case, document, summary
-from harness_core.cleaning import cleaned
+from harness_core.cleaning import argument_secrets, cleaned
 from harness_core.commands import (
     AutoResume,
     Close,
@@ -149,7 +149,7 @@ class Memory:
             return self._list(request)
         if isinstance(request, Show):
             return self._show(request, session_id)
-        clean = cleaned(request)
+        clean = cleaned(request, argument_secrets(request))
         if isinstance(clean, Open):
             return self._open(clean, session_id)
         if isinstance(clean, Resume):

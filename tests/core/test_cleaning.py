@@ -10,7 +10,7 @@ import pytest
 
 from harness_core import vocabulary
 from harness_core.arguments import REQUESTS, parse
-from harness_core.cleaning import cleaned
+from harness_core.cleaning import argument_secrets, cleaned
 from harness_core.testing.values import SECRET
 from tests.core.desk import Desk
 from tests.core.test_refusals import OPERATIONS, WHOLE, tool_of
@@ -39,14 +39,14 @@ def test_no_field_keeps_a_secret(operation: str) -> None:
     """A secret in any text of any field of a call is gone after cleaning, and was there before."""
     request = parse(tool_of(operation), {"operation": operation, **planted(WHOLE[operation])}).request
     assert SECRET in repr(request)
-    assert SECRET not in repr(cleaned(request))
+    assert SECRET not in repr(cleaned(request, argument_secrets(request)))
 
 
 def test_the_rest_stays() -> None:
     """Words, numbers, truth values and ordinary texts are what they were."""
     for operation in OPERATIONS:
         request = parse(tool_of(operation), {"operation": operation, **WHOLE[operation]}).request
-        assert cleaned(request) == request
+        assert cleaned(request, argument_secrets(request)) == request
 
 
 def test_a_case_id_cannot_be_hidden() -> None:
