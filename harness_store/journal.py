@@ -1,8 +1,9 @@
 """One case's Timeline on disk: appended to, projected into ``case.md``, taken over after a crash.
 
-A transition is committed by one write of all its lines to ``events.jsonl`` and one sync; then ``case.md``, written
-durably, names the new head; only then is it acknowledged.  ``Journal`` reads without a lock and shows the acknowledged
-prefix; ``Journal.lock`` gives a ``Writer``, which alone repairs and appends.
+The ``case.md`` that is to name the new head is written aside; a transition is committed by one write of all its lines
+to ``events.jsonl`` and one sync; then that ``case.md`` is put in its place, durably; only then is it acknowledged.
+``Journal`` reads without a lock and shows the acknowledged prefix; ``Journal.lock`` gives a ``Writer``, which alone
+repairs and appends.
 
 A journal remembers what it has seen: a process that goes on from its own last write reads nothing again, and a reader
 reads only what was added.  A holder that does not go on from its own last write first makes durable what it builds on,

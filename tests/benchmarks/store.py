@@ -3,10 +3,10 @@
     python -m tests.benchmarks.store [--folder DIR] [--cases N] [--events N]
 
 The floor F: append 1 KiB to an open file and sync it.  Under 50 microseconds the file system does not sync, and nothing
-is judged.  ``bare_F`` is what the disk alone takes, with nothing of ours.  For a transition: append and sync, write
-another file aside and sync it, rename it over the one before, sync the folder.  For one that changes bindings: one
-append and one such file more.  Medians throughout, each figure in a process of its own.  Stores with many cases or
-events are made without syncs, then all is synced at once, and they are measured with syncs.
+is judged.  ``bare_F`` is what the disk alone takes, with nothing of ours.  For a transition: write a file aside, append
+to another and sync that, sync the first, rename it over the one before, sync the folder.  For one that changes
+bindings: one such file and one append more.  Medians throughout, each figure in a process of its own.  Stores with many
+cases or events are made without syncs, then all is synced at once, and they are measured with syncs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_store import Harness
-from harness_store.disk import PosixDisk, write_durably
+from harness_store.disk import PosixDisk, stage
 
 SOURCE = {
     "summary": "The release notes name the limit and the version in which it was introduced.",
@@ -163,16 +163,20 @@ def bare(folder: Path) -> dict[str, float]:
     root.mkdir()
     log = os.open(root / "log", os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
 
-    def transition() -> None:
-        os.write(log, b"x" * 600)
+    def append(size: int) -> None:
+        os.write(log, b"x" * size)
         os.fsync(log)
-        write_durably(disk, root / "case.md", b"x" * 1600)
+
+    def transition() -> None:
+        with stage(disk, root / "case.md", b"x" * 1600) as head:
+            append(600)
+            head.publish()
 
     def with_bindings() -> None:
-        os.write(log, b"x" * 400)
-        os.fsync(log)
-        transition()
-        write_durably(disk, root / "sessions.json", b"x" * 100)
+        with stage(disk, root / "sessions.json", b"x" * 100) as bound:
+            append(400)
+            transition()
+            bound.publish()
 
     with_bindings()
     floor = Floor(folder)
