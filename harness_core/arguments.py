@@ -116,11 +116,14 @@ def _json_object(arguments: Mapping[str, Any]) -> Sent:
     it has no end or no digits that can be printed."""
     sent = dict(arguments)
     try:
-        json.dumps(sent, default=repr)
+        _spelled(sent)
     except (TypeError, ValueError, RecursionError):
         problem = "hold what no JSON can say (keys that are no text, thousands of digits, bottomless nesting)"
         raise refused("invalid_arguments", Fault("arguments", problem, "a plain JSON object")) from None
     return sent
+
+
+_spelled = json.JSONEncoder(default=repr).encode
 
 
 def _operation(tool: str, sent: Sent) -> str:

@@ -115,14 +115,18 @@ def structural_faults(model: Model) -> Iterable[Fault]:
     """What is wrong with the model's ids and dependencies; nothing where it is sound."""
     places: list[tuple[str, str]] = []
     for section in Section:
-        claims: tuple[Claim, ...] = getattr(model, section.value)
-        places += [(f"{section.value}[{n}].id", claim.id) for n, claim in enumerate(claims)]
+        claims: tuple[Claim, ...] = getattr(model, section)
+        places += [(f"{section}[{n}].id", claim.id) for n, claim in enumerate(claims)]
     places += [(f"current_plan[{n}].id", step.id) for n, step in enumerate(model.current_plan)]
-    counts = Counter(item for _, item in places)
-    for path, item in places:
-        if counts[item] > 1:
-            yield Fault(path, f"the id {item} stands {counts[item]} times", "an id of its own for each claim and step")
     known = {item for _, item in places}
+    if len(known) < len(places):
+        counts = Counter(item for _, item in places)
+        for path, item in places:
+            if counts[item] > 1:
+                problem = f"the id {item} stands {counts[item]} times"
+                yield Fault(path, problem, "an id of its own for each claim and step")
+    if not model.current_plan:
+        return
     for n, step in enumerate(model.current_plan):
         for m, needed in enumerate(step.depends_on):
             if needed not in known:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar
 
 import attrs
@@ -38,6 +39,12 @@ def cleaned(request: T, secrets: frozenset[str]) -> T:
     return clean
 
 
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """The names of its fields, where it is a frozen value."""
+    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
+
+
 def _clean(value: Any, path: str, secrets: Known, faults: list[Fault]) -> Any:
     if isinstance(value, StrEnum):
         return value
@@ -46,16 +53,17 @@ def _clean(value: Any, path: str, secrets: Known, faults: list[Fault]) -> Any:
     if isinstance(value, tuple):
         clean = tuple(_clean(item, f"{path}[{n}]", secrets, faults) for n, item in enumerate(value))
         return value if clean == value else clean
-    if attrs.has(type(value)):
+    kind: Any = type(value)
+    if names := _fields(kind):
         changed = {}
-        for f in attrs.fields(type(value)):
-            where = f"{path}.{f.name}" if path else f.name
-            before = getattr(value, f.name)
+        for name in names:
+            before = getattr(value, name)
+            where = f"{path}.{name}" if path else name
             after = _clean(before, where, secrets, faults)
-            if f.name in CASE_IDS and after != before:
+            if name in CASE_IDS and after != before:
                 faults.append(Fault(where, "looks like a secret", "another case id"))
             if after is not before:
-                changed[f.name] = after
+                changed[name] = after
         return attrs.evolve(value, **changed) if changed else value
     if isinstance(value, Mapping):  # a probe's arguments, and nothing else in a request: the secrets are theirs
         return redact_known(dict(value), secrets)

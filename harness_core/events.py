@@ -304,7 +304,7 @@ class Event:
             timestamp=record["timestamp"],
             session_id=record["session_id"],
             transition=record["transition"]["number"],
-            payload=from_json(record["payload"], PAYLOADS[EventType(record["type"])]),
+            payload=from_json(record["payload"], PAYLOADS[record["type"]]),
             seq=record.get("seq"),
         )
 

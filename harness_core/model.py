@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from attrs import fields, frozen
@@ -69,8 +70,8 @@ class Model:
 
     def claims(self) -> Iterator[tuple[Section, Claim]]:
         """Every claim with its section, in the order of reports."""
-        for section in Section:
-            for claim in getattr(self, section.value):
+        for section, claims in zip(Section, _SECTIONS(self), strict=True):
+            for claim in claims:
                 yield section, claim
 
     def claim(self, claim_id: str) -> Claim | None:
@@ -85,6 +86,9 @@ class Model:
         """Claims and plan steps by id."""
         found: dict[str, Any] = {claim.id: claim for _, claim in self.claims()}
         return found | {step.id: step for step in self.current_plan}
+
+
+_SECTIONS = attrgetter(*(section.value for section in Section))
 
 
 @frozen(kw_only=True)

@@ -189,13 +189,25 @@ def _value(text: str, at: int, guess: Guess, join: str) -> Span | None:
 # ---------------------------------------------------------------------------------------------------------- the spans
 
 
-_HINTS = tuple((hint, number) for number, kind in enumerate(KINDS) for hint in kind.hints)
+def _hints_by_sign() -> Mapping[str, tuple[tuple[str, int], ...]]:
+    """Each hint and the number of its kind, under the sign or digit that it holds (empty where it is all letters).
+
+    Most texts lack most signs, and with a sign all its hints: this is asked of every text that is kept.
+    """
+    table: dict[str, list[tuple[str, int]]] = {}
+    for number, kind in enumerate(KINDS):
+        for hint in kind.hints:
+            table.setdefault(next((sign for sign in hint if not sign.isalpha()), ""), []).append((hint, number))
+    return {sign: tuple(hints) for sign, hints in table.items()}
+
+
+_HINTS = _hints_by_sign()
 
 
 def _shaped(text: str) -> Iterator[Span]:
     lowered = text.lower()
-    # One pass over a flat table: this is run over every text that is kept.
-    for number in sorted({number for hint, number in _HINTS if hint in lowered}):
+    met = [hints for sign, hints in _HINTS.items() if sign in lowered]
+    for number in sorted({number for hints in met for hint, number in hints if hint in lowered}):
         kind = KINDS[number]
         group = "secret" if kind.pattern.groupindex else 0
         for found in kind.pattern.finditer(text):

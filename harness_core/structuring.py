@@ -6,6 +6,7 @@ cattrs does the walking and collects what the hooks raise; ``faults_of`` turns t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -94,9 +95,12 @@ def _text(value: Any, _: Any) -> str:
     return value
 
 
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+
+
 def is_unicode(text: str) -> bool:
     """Whether the text can be written as UTF-8; a JSON escape of half a character, such as ``\\ud800``, cannot."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    return text.isascii() or not _HALF_CHARACTER.search(text)
 
 
 def _item_id(value: Any, _: Any) -> str:

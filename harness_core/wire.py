@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
 import attrs
@@ -44,7 +46,16 @@ def word(value: Any, kind: type[StrEnum]) -> StrEnum:
     """A structure hook for a word of a closed vocabulary, spelled exactly."""
     if type(value) is not str:
         raise TypeError("expected text")
-    return kind(value)
+    found = _words(kind).get(value)
+    if found is None:
+        raise ValueError(f"{value!r} is no {kind.__name__}")
+    return found
+
+
+@cache
+def _words(kind: type[StrEnum]) -> Mapping[str, StrEnum]:
+    # Asking the enum itself takes five times as long, and a replay asks for several words of every event.
+    return {member.value: member for member in kind}
 
 
 def make_converter(*, detailed: bool, lenient: bool = False) -> Converter:
@@ -59,7 +70,7 @@ def make_converter(*, detailed: bool, lenient: bool = False) -> Converter:
     made.register_structure_hook(bool, exactly(bool, "true or false"))
     made.register_structure_hook(float, number)
     made.register_structure_hook(StrEnum, word)
-    made.register_unstructure_hook(StrEnum, lambda word: word.value)
+    made.register_unstructure_hook(StrEnum, str)
 
     def leave_out_none(cls: type[AttrsInstance]) -> Any:
         optional: dict[str, Any] = {
@@ -145,4 +156,7 @@ def canonical_json(value: Any) -> str:
 
     Raises ``ValueError`` on NaN and infinity, ``TypeError`` on what is no JSON.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _canonical(value)
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,15 +70,25 @@ class Catalogue:
         self._complete: tuple[Signature, Signature] | None = None  # the store when all of it was last looked at
         self._passing: set[str] = set()  # the cases whose entry is not lasting
 
-    def look(self) -> Sequence[tuple[str, Entry]]:
-        """Every case there is, sorted by id, as it is now.  Raises ``Unavailable`` where they cannot be listed."""
+    def look(self) -> Mapping[str, Entry]:
+        """Every case there is, in the order of the ids, as it is now.
+
+        Raises ``Unavailable`` where they cannot be listed."""
         with reporting("listing the cases"):
             there = self._disk.stat(self._layout.cases) is not None
             names = self._disk.listdir(self._layout.cases) if there else ()
-            entries = [(name, self._current(name)) for name in names if name in self._entries or is_case_id(name)]
             for gone in set(self._entries).difference(names):
                 self._current(gone)
-        return [(case_id, entry) for case_id, entry in entries if entry is not None]
+            now: dict[str, Entry] = {}
+            stamps = self._disk.stamps
+            for name in names:  # one by one: ten thousand looks alive at once would wake the garbage collector
+                entry = self._entries.get(name)
+                holds = entry is not None and entry.lasting and entry.look == stamps(*entry.names)
+                if not holds and (entry is not None or is_case_id(name)):
+                    entry = self._current(name)
+                if entry is not None:
+                    now[name] = entry
+        return now
 
     def near(self, words: frozenset[str], now: Signature) -> Mapping[str, frozenset[str]]:
         """The cases that taught something with as many word families in common as relevance needs, and its words.

@@ -221,7 +221,15 @@ class PosixDisk:
             return None
 
     def stamps(self, *paths: str) -> tuple[Stamp | None, ...]:
-        return tuple(map(_stamp, paths))
+        found: list[Stamp | None] = []
+        for path in paths:
+            try:
+                at = os.lstat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                found.append(None)
+            else:
+                found.append((at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns))
+        return tuple(found)
 
     def fstat(self, fd: int) -> Stat:
         return _stat_of(os.fstat(fd))
@@ -289,14 +297,6 @@ class ReadOnlyDisk:
 
     def _refuse(self, path: Path | None = None) -> NoReturn:
         raise OSError(errno.EROFS, "The store was opened read-only", str(path or ""))
-
-
-def _stamp(path: str) -> Stamp | None:
-    try:
-        found = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _stat_of(raw: os.stat_result) -> Stat:

@@ -201,6 +201,8 @@ class Writer(Generic[S]):
         self._wait = wait
         self._ended = False
         self._fresh: Seen[S] | None = None  # what stands, looked at under this lock and since its last write
+        self.projected = b""
+        """``case.md`` as the last ``append`` wrote it."""
 
     def refresh(self) -> Snapshot[S]:
         """The state to decide on: what stands, made durable and projected, with whatever never happened cut off.
@@ -268,6 +270,7 @@ class Writer(Generic[S]):
         snapshot = Snapshot(state, head, sealed.position.transition)
         index = files.leave(state, sealed.position, left, seen.index, sealed.records)
         self._journal._seen = Seen(snapshot, sealed.position, digest, *left, durable=True, index=index)
+        self.projected = projection
         return snapshot
 
     def lift_read_only(self) -> bool:

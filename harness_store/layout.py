@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 
 from harness_core.errors import Damaged, Refused
 from harness_core.structuring import is_case_id
@@ -34,10 +34,11 @@ class Layout:
     """The paths of a store at ``root``."""
 
     root: Path
+    cases: Path = field(init=False)
+    """The folder of all cases."""
 
-    @property
-    def cases(self) -> Path:
-        """The folder of all cases."""
+    @cases.default
+    def _cases(self) -> Path:
         return self.root / "cases"
 
     def case(self, case_id: str) -> Path:

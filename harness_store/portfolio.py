@@ -6,8 +6,7 @@ Reading never changes a byte.  A damaged case concerns nobody but those who ask 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from heapq import nlargest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -155,19 +154,16 @@ class Portfolio:
         self.require(case_id)
         return self.journal(case_id).records()
 
-    def archive(self, case_id: str, version: int) -> None:
-        """Keep ``case.md``, as the last transition left it, as that of a version of the model, for people.
+    def archive(self, case_id: str, version: int, projection: bytes) -> None:
+        """Keep ``projection``, which is ``case.md`` now, as that of a version of the model, for people.
 
         Under the case's lock.  Not synced: the Timeline has it all.  Raises ``Unavailable``.
         """
-        case = self._layout.case(case_id)
-        folder = case / "archive"
+        folder = self._layout.case(case_id) / "archive"
         with reporting(f"archiving version {version} of case {case_id}"):
-            found = read_file(self._disk, case / PROJECTION)
             with contextlib.suppress(FileExistsError):
                 self._disk.mkdir(folder)  # unsynced as well: whoever keeps an artifact there syncs its name
-            if found is not None:
-                write_undurably(self._disk, folder / f"case-v{version:04d}.md", found[0])
+            write_undurably(self._disk, folder / f"case-v{version:04d}.md", projection)
 
     # --- one case, as a reader gets it ---
 
@@ -266,10 +262,9 @@ class Portfolio:
         ``thorough`` reads them all; otherwise those whose content was found right before, and that look as they did
         then, cost one ``stat``.
         """
-        folder = self._layout.case(case.case_id)
         faults = []
         for event_id, kept in sorted(case.artifacts.items()):
-            wrong = self._artifact_fault(folder, kept, thorough)
+            wrong = self._artifact_fault(self.journal(case.case_id).folder, kept, thorough)
             if wrong is not None:
                 faults.append(f"{kept.path} of {event_id}: {wrong}")
         return tuple(faults)
@@ -289,10 +284,11 @@ class Portfolio:
 
     def listing(self, request: List) -> dict[str, Any]:
         """The ``list`` answer, less ``runtime``: newest update first, damaged cases by id under ``case_errors``."""
-        found = list(self.catalogue.look())
-        errors = {case_id: entry.error for case_id, entry in found if entry.error}
-        matching = [entry.card.summary for _, entry in found if entry.card and _matches(entry.card.summary, request)]
-        shown = nlargest(request.limit, matching, key=itemgetter("updated_at", "case_id"))
+        found = self.catalogue.look()
+        errors = {case_id: entry.error for case_id, entry in found.items() if entry.error}
+        matching = _matching((entry.card.summary for entry in found.values() if entry.card), request)
+        # They come in the order of their ids, and sorting keeps that among updates of one time.
+        shown = sorted(matching, key=itemgetter("updated_at"))[::-1][: request.limit]
         return {
             "returned": len(shown),
             "total_matching": len(matching),
@@ -306,11 +302,11 @@ class Portfolio:
         }
 
 
-def _matches(entry: Mapping[str, Any], request: List) -> bool:
-    wanted = (request.session_id_filter or "").strip()
-    return (request.status_filter is None or entry["status"] == request.status_filter.value) and (
-        not wanted or wanted in entry["session_ids"]
-    )
+def _matching(entries: Iterable[Mapping[str, Any]], request: List) -> Sequence[Mapping[str, Any]]:
+    status, wanted = request.status_filter, (request.session_id_filter or "").strip()
+    if status is not None:
+        entries = [entry for entry in entries if entry["status"] == status.value]
+    return [entry for entry in entries if wanted in entry["session_ids"]] if wanted else [*entries]
 
 
 def findings_of(found: Report[Audited], artifact_faults: Sequence[str]) -> Findings:

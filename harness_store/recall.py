@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 _CITED = ""
 _KEPT = "#"
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Recalled(Mapping[str, V], Generic[V]):
@@ -102,8 +103,7 @@ def lines_of(case: Case, events: Iterable[str]) -> bytes:
     for event_id in events:
         for mark, value in ((_CITED, case.citations.get(event_id)), (_KEPT, case.artifacts.get(event_id))):
             if value is not None:
-                text = json.dumps(to_json(value), separators=(",", ":"), ensure_ascii=True)
-                found.append(f"{mark}{event_id} {text}\n")
+                found.append(f"{mark}{event_id} {_compact(to_json(value))}\n")
     return "".join(found).encode("ascii")
 
 

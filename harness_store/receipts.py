@@ -39,6 +39,9 @@ class Index:
         return Index(self.end + len(data), zlib.crc32(data, self.crc32))
 
 
+NO_LINES = Index()
+
+
 @frozen
 class Receipt:
     """``log`` and ``projection``: the files as they were left; ``position``: the end of the Timeline then.
@@ -97,19 +100,24 @@ class Receipts:
 
     def lines(self, index: Index) -> bytes | None:
         """The lines of ``.index`` as far as ``index`` says; ``None`` where they are not those."""
+        if index == NO_LINES:
+            return b""
         try:
             with opened(self._disk, self._index) as fd:
                 data = self._disk.read(fd, min(index.end, self._disk.fstat(fd).size), 0)
         except OSError:
             return None
-        return data if Index().after(data) == index else None
+        return data if NO_LINES.after(data) == index else None
 
     def add(self, index: Index | None, data: bytes) -> Index:
-        """Put lines after those of ``index``; without one, in the place of whatever is there.  Under the lock."""
+        """Put lines after those of ``index``; without one, in the place of whatever is there.  Under the lock.
+
+        No lines are written nowhere: most cases are opened without anything that may be cited."""
         if index is None:
-            write_undurably(self._disk, self._index, data)
-            return Index().after(data)
-        if data:
+            index = NO_LINES
+            if data:
+                write_undurably(self._disk, self._index, data)
+        elif data:
             with opened(self._disk, self._index, create=True) as fd:
                 self._disk.write(fd, data, index.end)
         return index.after(data)

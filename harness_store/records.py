@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -32,39 +32,23 @@ _CLOSING = b'"}'
 _TRAILER = len(_OPENING) + len(ZERO_HASH) + len(_CLOSING)
 
 
-def _text(value: object) -> bool:
-    return type(value) is str
-
-
-def _number(value: object) -> bool:
-    return type(value) is int and value >= 1
-
-
 # The members of a record as a caller gives it, and those that sealing adds; ``seq`` alone may be missing.
-_GIVEN_MEMBERS: Mapping[str, Callable[[object], bool]] = {
-    "event_id": _text,
-    "type": _text,
-    "timestamp": _text,
-    "session_id": _text,
-    "payload": lambda value: type(value) is dict,
-    "seq": _number,
+_GIVEN_KINDS: Mapping[str, type] = {
+    "event_id": str,
+    "type": str,
+    "timestamp": str,
+    "session_id": str,
+    "payload": dict,
+    "seq": int,
 }
-_ADDED: Mapping[str, Callable[[object], bool]] = {
-    "format": _number,
-    "prev_hash": _text,
-    "transition": lambda value: (
-        type(value) is dict
-        and value.keys() == {"number", "position", "size"}
-        and all(map(_number, value.values()))
-        and value["position"] <= value["size"]
-    ),
-}
-Members = tuple[frozenset[str], Mapping[str, Callable[[object], bool]]]
-"""The members that a record must have, and all that it may have, each with what its value must be."""
+_SEALED_KINDS: Mapping[str, type] = {**_GIVEN_KINDS, "format": int, "prev_hash": str, "transition": dict}
+Members = tuple[frozenset[str], Mapping[str, type]]
+"""The members that a record must have, and all that it may have, each with what its value is."""
 
 _OPTIONAL = frozenset({"seq"})
-_GIVEN: Members = frozenset(_GIVEN_MEMBERS) - _OPTIONAL, _GIVEN_MEMBERS
-_SEALED: Members = frozenset({*_GIVEN_MEMBERS, *_ADDED}) - _OPTIONAL, {**_GIVEN_MEMBERS, **_ADDED}
+_GIVEN: Members = frozenset(_GIVEN_KINDS) - _OPTIONAL, _GIVEN_KINDS
+_SEALED: Members = frozenset(_SEALED_KINDS) - _OPTIONAL, _SEALED_KINDS
+_PLACE = frozenset({"number", "position", "size"})
 
 
 class Reason(StrEnum):
@@ -267,7 +251,7 @@ def later_transition(data: bytes, after: int) -> int | None:
     """
     for line in data.split(b"\n"):
         found = unframe(line)
-        if not isinstance(found, Reason) and _has(found[0], _SEALED) and found[0]["transition"]["number"] > after:
+        if not isinstance(found, Reason) and _is_sealed(found[0]) and found[0]["transition"]["number"] > after:
             return int(found[0]["transition"]["number"])
     return None
 
@@ -288,10 +272,10 @@ def _believe(line: bytes, here: Position, pending: Sequence[Mapping[str, Any]], 
         return _believe_old(line, count, last_hash, found)
     record, digest = found
     number = record.get("format")
-    if _number(number) and number != FORMAT:
+    if type(number) is int and number >= 1 and number != FORMAT:
         # Only asked of a line whose own hash holds: a flipped byte must not look like a newer release.
         raise _UnbelievedError(Reason.NEWER)
-    if not _has(record, _SEALED):
+    if not _is_sealed(record):
         raise _UnbelievedError(Reason.WRONG_MEMBERS)
     if record["prev_hash"] != last_hash:
         raise _UnbelievedError(Reason.WRONG_CHAIN)
@@ -330,11 +314,23 @@ def _adopts(record: Mapping[str, Any], after: Position) -> bool:
     return after.legacy != "" and isinstance(payload, dict) and payload.get(legacy.ADOPTED_LOG) == after.legacy
 
 
+def _is_sealed(record: Mapping[str, Any]) -> bool:
+    if not _has(record, _SEALED) or record["format"] < 1:
+        return False
+    place = record["transition"]
+    return (
+        place.keys() == _PLACE
+        and {int} == {*map(type, place.values())}
+        and 1 <= place["position"] <= place["size"]
+        and place["number"] >= 1
+    )
+
+
 def _has(record: Mapping[str, Any], members: Members) -> bool:
     needed, known = members
     if not needed <= record.keys() <= known.keys():
         return False
-    for name, value in record.items():  # noqa: SIM110  # asked of every member of every record
-        if not known[name](value):
+    for name, value in record.items():  # asked of every member of every record
+        if type(value) is not known[name]:
             return False
-    return True
+    return "seq" not in record or bool(record["seq"] >= 1)

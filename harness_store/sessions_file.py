@@ -104,7 +104,7 @@ class SessionsFile:
     def signature(self) -> Signature:
         """Two ``stat``s.  Whoever keeps what he made of ``load()`` may keep it while this stays the same."""
         try:
-            return self._signature()
+            return self._disk.stamps(*self._names)
         except OSError as error:
             raise unavailable(error, "looking at the bindings") from error
 

@@ -153,13 +153,13 @@ class Transitions:
         if after is None:
             raise AssertionError("an append leaves a state")
         if state is None or after.case.version != state.case.version:
-            self._archive(after.case)
+            self._archive(after.case, writer.projected)
         return Done([record for record in records if record["type"] != ADOPTION], after)
 
-    def _archive(self, case: Case) -> None:
+    def _archive(self, case: Case, projection: bytes) -> None:
         """Keep this version of the model for people.  A projection: its loss is reported and costs nothing."""
         try:
-            self._cases.archive(case.case_id, case.version)
+            self._cases.archive(case.case_id, case.version, projection)
         except Unavailable as error:
             log.warning("archive_not_written", case=case.case_id, version=case.version, error=str(error))
 

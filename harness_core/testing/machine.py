@@ -12,6 +12,7 @@ Point it at an implementation by a subclass (docs/testing-your-adapter.md)::
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,7 +51,7 @@ from harness_core.testing.spoils import (
     unsound_recordings,
     unsound_revisions,
 )
-from harness_core.testing.values import JSON, RESULTS, SECRET, Arguments, Known, texts, tool_arguments
+from harness_core.testing.values import JSON, SECRET, Arguments, Known, results, texts, tool_arguments
 from harness_core.transfer import lesson_of
 from harness_core.vocabulary import CaseStatus, Lifecycle, ProbeStatus, Provenance, ResultStatus
 from harness_core.wire import canonical_json
@@ -102,9 +103,9 @@ class CaseMachine(RuleBasedStateMachine):
 
     def call(self, tool: str, arguments: Mapping[str, Any], session_id: str) -> Mapping[str, Any]:
         """Make a call and check what it did.  The answer."""
-        sent = canonical_json(arguments)
-        answer = self.adapter.tool(tool, arguments, session_id)
-        assert canonical_json(arguments) == sent, "the call changed its own arguments"
+        given = copy.deepcopy(dict(arguments))  # parts of it may stand in other calls
+        answer = self.adapter.tool(tool, given, session_id)
+        assert canonical_json(given) == canonical_json(arguments), "the call changed its own arguments"
         changed = self.look()
         if "error" in answer:
             assert answer["error"], "a refusal without a reason"
@@ -255,8 +256,8 @@ class CaseMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.execution is None and self.at_work(None, stale=False))
     @rule(
         data=st.data(),
-        result=st.sampled_from(RESULTS),
-        display=st.sampled_from((None, None, None, *RESULTS)),
+        result=results(),
+        display=results(None, None, None),
         as_committed=st.sampled_from((True, True, True, False)),
         compared=st.booleans(),
     )
@@ -388,7 +389,7 @@ class CaseMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.execution is not None)
     @rule(
-        result=st.sampled_from(RESULTS),
+        result=results(),
         provenance=st.sampled_from((*[Provenance.NATIVE_HANDLER_RESULT] * 3, Provenance.UNKNOWN)),
         status=st.sampled_from((None, None, None, *ResultStatus)),
     )
@@ -398,7 +399,7 @@ class CaseMachine(RuleBasedStateMachine):
         assert self.look() in ([], [self.executed]), "an observation is recorded in its own case alone"
 
     @precondition(lambda self: self.execution is not None and self._is_observed())
-    @rule(display=st.sampled_from(RESULTS))
+    @rule(display=results())
     def expose(self, display: Any) -> None:
         assert self.execution is not None
         self.execution.exposed(display)

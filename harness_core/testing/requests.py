@@ -259,6 +259,10 @@ def listings() -> st.SearchStrategy[Arguments]:
     )
 
 
+def _naming(operation: str, case_id: str) -> st.SearchStrategy[Arguments]:
+    return st.fixed_dictionaries({"operation": st.just(operation), "case_id": st.just(case_id)})
+
+
 @once
 def sound_arguments(operation: str, case_id: str = "c1") -> st.SearchStrategy[Arguments]:
     """A call of that operation without any fault of form, for a case that nothing is known of."""
@@ -266,13 +270,13 @@ def sound_arguments(operation: str, case_id: str = "c1") -> st.SearchStrategy[Ar
     made: dict[str, st.SearchStrategy[Arguments]] = {
         "open": openings(case_id),
         "list": listings(),
-        "show": st.just({"operation": "show", "case_id": case_id}),
+        "show": _naming("show", case_id),
         "record_evidence": recordings(),
         "revise": st.fixed_dictionaries(
             {"operation": st.just("revise"), "reason": texts(), "updates": models(nothing).filter(bool)}
         ),
         "pause": reasoned("pause"),
-        "resume": st.just({"operation": "resume", "case_id": case_id}),
+        "resume": _naming("resume", case_id),
         "close": st.fixed_dictionaries(
             {
                 "operation": st.just("close"),

@@ -24,7 +24,7 @@ from harness_core.testing.requests import (
     repairs,
     revisions,
 )
-from harness_core.testing.values import RESULTS, Arguments, Known, tool_arguments
+from harness_core.testing.values import Arguments, Known, results, tool_arguments
 from harness_core.vocabulary import CaseStatus, ProbeStatus
 
 
@@ -122,9 +122,8 @@ def _commit(case: Case) -> st.SearchStrategy[Call | Action]:
 def _look(case: Case, cut_off: st.SearchStrategy[bool] = _NO) -> st.SearchStrategy[Call | Action]:
     probe = case.pending_probe
     assert probe is not None, "there is no committed action"
-    shown = st.sampled_from((None, None, *RESULTS))
     args = st.one_of(st.just(probe.tool_args), st.just(probe.tool_args), tool_arguments())
-    return st.builds(Action, st.just(probe.tool_name), args, st.sampled_from(RESULTS), shown, cut_off)
+    return st.builds(Action, st.just(probe.tool_name), args, results(), results(None, None), cut_off)
 
 
 def _contradict(case: Case) -> st.SearchStrategy[Call | Action]:

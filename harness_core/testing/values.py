@@ -5,6 +5,7 @@ Everything is JSON, as a model sends it.  What a strategy needs to know of the c
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,8 +73,15 @@ class Known:
 NOTHING_KNOWN = Known({}, {})
 
 
-# Strategies without parameters are made once: making them is what costs most.
+# Strategies without parameters are made once: making them is what costs most.  What is drawn is made anew each time:
+# whoever draws a value may change it, and must not change those that come later.
 once = functools.cache
+
+
+@once
+def results(*others: None) -> st.SearchStrategy[JSON]:
+    """What a tool returns, or one of ``others``."""
+    return st.sampled_from((*others, *RESULTS)).map(copy.deepcopy)
 
 
 @once

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from harness_core.arguments import REQUESTS
 from harness_core.errors import Refused
 from harness_core.events import Event
 from harness_core.testing import (
@@ -24,13 +25,14 @@ from harness_core.testing import (
     models,
     play,
     sessions,
+    sound_arguments,
     texts,
     timelines,
     tool_arguments,
 )
 from harness_core.testing.memory import MemoryExecution
 from harness_core.testing.spoils import out_of_turn, unsound_comparisons
-from harness_core.testing.values import SECRET
+from harness_core.testing.values import SECRET, results
 from harness_core.wire import canonical_json
 from tests.core.desk import PROBE_TOOL, SOURCE, Desk, claim
 
@@ -311,3 +313,32 @@ def test_the_planted_secret_is_one() -> None:
     desk = Desk()
     desk.open(top_unknown=f"what is {SECRET}?")
     assert SECRET not in desk.snapshot()
+
+
+@pytest.mark.parametrize("operation", [str(operation) for requests in REQUESTS.values() for operation in requests])
+def test_a_drawn_call_is_its_drawers_own(operation: str) -> None:
+    """Whoever draws a call may change it: no call that is drawn later shows that."""
+
+    @settings_of(20)
+    @given(sound_arguments(operation))
+    def drawn(call: dict[str, Any]) -> None:
+        assert "changed" not in canonical_json(call)
+        for part in parts_of(call):
+            part["changed"] = True
+
+    drawn()
+
+
+def parts_of(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, list):
+        return [part for item in value for part in parts_of(item)]
+    return [value, *parts_of([*value.values()])] if isinstance(value, dict) else []
+
+
+@settings_of(20)
+@given(results())
+def test_a_drawn_result_is_its_drawers_own(result: Any) -> None:
+    """Whoever draws a result may change it: no result that is drawn later shows that."""
+    assert "changed" not in canonical_json(result)
+    for part in parts_of(result):
+        part["changed"] = True
